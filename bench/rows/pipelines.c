@@ -14,7 +14,7 @@
 #include "phantom/surface.h"
 #include "surface/denoise.h"
 #include "phantom/tensor.h"
-#include "register/recast/recast.h"
+#include "register/contrast/synthesis.h"
 
 /* A pipeline with what it works on, and what the phantom says of its result. */
 typedef struct pipeline {
@@ -227,7 +227,7 @@ static int call_recast(void *what)
     static const double NEARBY = 20;
     pipeline *p = what;
     bool made;
-    int status = clv_recast_image(&p->grid, p->fixed->data, p->moving->data, NEARBY, p->recast, &made);
+    int status = clv_contrast_image(&p->grid, p->fixed->data, p->moving->data, NEARBY, p->recast, &made);
     p->bytes = 3 * (double)clvox_grid_voxels(&p->grid) * sizeof(float);
     return status >= 0 && p->check ? check_recast(p) : status;
 }

@@ -79,14 +79,14 @@ typedef struct clvox_register_options {
     clvox_metric beside[CLVOX_MAX_BESIDE];
     int beside_parameter[CLVOX_MAX_BESIDE];
     double beside_weight[CLVOX_MAX_BESIDE];
-    int by_contrast;           /* 1: greedy and syn of one channel recast images of different contrasts as
+    int by_contrast;           /* 1: greedy and syn of one channel synthesize images of different contrasts as
                                   one another, and use MIND instead of LNCC (of heads, before it), if the
                                   device has the memory (CLVOX_SUSPECT_MEMORY: it has not);
                                   `clvox register` sets it; not with metrics beside one another */
     int sides;                 /* 1: the linear part also aligns the mirrored moving image, and says where
                                   that fits clearly better (CLVOX_SUSPECT_MIRRORED) */
     double mind_weight; /* of LNCC: so many times the derivative of MIND, of patches of 3 x 3 x 3 voxels, is
-                                  added to its own; 0: none (greedy and syn). Images that are recast have
+                                  added to its own; 0: none (greedy and syn). Images that are synthesized have
                                   their own weight */
     int local_gradient;        /* 1: LNCC uses the usual local approximation of the gradient; 0: the exact
                                   gradient */

@@ -213,7 +213,8 @@ static const clvox_suspicion suspicions[] = {
     {CLVOX_SUSPECT_MIRRORED, "mirrored",
      "the mirrored moving image fits better: are left and right exchanged in a header, or in the voxels?"},
     {CLVOX_SUSPECT_MEMORY, "memory",
-     "there was too little memory to tell contrasts apart, or to recast images of different ones, so that "
+     "there was too little memory to tell contrasts apart, or to synthesize images of different ones, so "
+     "that "
      "the result is another one than with more: take a device with more memory, or a coarser last --shrink"},
 };
 enum { SUSPICIONS = sizeof suspicions / sizeof *suspicions };

@@ -477,7 +477,7 @@ int clv_flow_finish(clv_registration *run, const clvox_grid *at)
     CLV_TRY(clv_pyramid_mend(run, run->u, at, SMALLEST_HALF, NULL));
     CLV_TRY(clv_pyramid_mend(run, own->u_fixed, at, SMALLEST_HALF, NULL));
     const clv_halves halves = {own->u_fixed, &own->force[0], &own->force[1], own->spare, run->metric_scratch};
-    CLV_TRY(clv_register_join(run, at, SMALLEST, &halves));
+    CLV_TRY(clv_symmetric_join(run, at, SMALLEST, &halves));
 end:
     return status;
 }

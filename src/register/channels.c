@@ -12,9 +12,9 @@
 /* Radius of the patches of MIND beside LNCC: by single voxels maps are as irregular as without it. */
 enum { MIND_PATCH = 1 };
 
-/* Recast heads, which MIND has led so far, have it beside LNCC, too, by the patches that it had: recast
- * values are less sure than where edges lie. 5 does as well. */
-static const double RECAST_MIND = 10;
+/* Synthesized heads, which MIND has led so far, have it beside LNCC, too, by the patches that it had:
+ * synthesized values are less sure than where edges lie. 5 does as well. */
+static const double SYNTHESIS_MIND = 10;
 
 static void describe(clv_registration *run, const clvox_register_images *images)
 {
@@ -55,7 +55,7 @@ static double mind_weight(const clv_registration *run, const clv_channel *channe
     const clv_model *model = clv_model_find(run->options->deform);
     if (channel->metric != CLVOX_METRIC_LNCC || !model || !clv_model_takes(model, "mind-weight"))
         return 0;
-    return clv_recast_made(run) ? RECAST_MIND : run->options->mind_weight;
+    return clv_contrast_made(run) ? SYNTHESIS_MIND : run->options->mind_weight;
 }
 
 int clv_channel_metrics(const clv_registration *run, const clv_channel *channel,
@@ -68,7 +68,7 @@ int clv_channel_metrics(const clv_registration *run, const clv_channel *channel,
     list[n++] = (clv_channel_metric){first, clv_metric_parameter(first, o, false), 1};
     if (mind > 0)
         list[n++] = (clv_channel_metric){clv_metric_find(CLVOX_METRIC_MIND),
-                                         clv_recast_made(run) ? o->patch : MIND_PATCH, mind};
+                                         clv_contrast_made(run) ? o->patch : MIND_PATCH, mind};
     for (int i = 0; i < o->besides && channel->tissue < 0; i++) {
         const clv_metric_row *metric = clv_metric_find(o->beside[i]);
         if (o->beside_weight[i] > 0)

@@ -29,7 +29,7 @@
 #include "op/image/resample.h"
 #include "register/compositive.h"
 #include "register/pyramid.h"
-#include "register/recast/recast.h"
+#include "register/contrast/synthesis.h"
 #include "register/terms.h"
 #include "transform/invert.h"
 
@@ -135,7 +135,7 @@ static int find_part(const work *w, double mm, double voxels, clv_buffer *to, do
     }
     for (int a = 0; a < 3; a++)
         room[a] = fmax(mm, voxels * (double)l->spacing[a]);
-    CLV_TRY(clv_content_around(&w->run->content, &l->fixed, room, columns, part, missed));
+    CLV_TRY(clv_foreground_around(&w->run->foreground, &l->fixed, room, columns, part, missed));
     CLV_TRY(clv_buffer_write(w->run->ctx, to, 0, columns, bytes));
 end:
     free(columns);
@@ -143,18 +143,18 @@ end:
 }
 
 /* Limits the level to what lies around the content; landmarks and shapes pull anywhere, the distance of
- * tissues is a mean over the grid, and of recast images the air tells whether they belong together
- * (judge.c). Forces outside stay 0. An operator carries them anywhere. */
+ * tissues is a mean over the grid, and of synthesized images the air tells whether they belong together
+ * (quality_control.c). Forces outside stay 0. An operator carries them anywhere. */
 static int limit(work *w)
 {
     int status = CLVOX_OK;
     clv_compositive *own = clv_compositive_of(w->run);
     const clvox_register_options *o = w->run->options;
     double compared, stepped, missed;
-    if (!w->run->content.holds || clv_recast_made(w->run) || clv_terms_beside_images(w->run))
+    if (!w->run->foreground.holds || clv_contrast_made(w->run) || clv_terms_beside_images(w->run))
         goto end;
     CLV_TRY(find_part(w, COMPARED_MM, COMPARED_VOXELS, own->compared, &compared, &missed));
-    if (!(compared > 0 && compared < CLV_CONTENT_WORTH && missed <= MISSED))
+    if (!(compared > 0 && compared < CLV_FOREGROUND_WORTH && missed <= MISSED))
         goto end;
     w->pull.within = (clv_within){own->compared, compared * w->level->n};
     for (int i = 0; i < w->pull.count; i++)
@@ -552,7 +552,7 @@ static int look_at_tissues(clv_registration *run, const clv_pyramid_level *l)
     const clv_request room = {&warped, n * sizeof *values, "image in the middle"};
     double correlation;
     work w;
-    if (run->contrasts_differ || !clv_recast_looks(run) || !clv_recast_heads(run))
+    if (run->contrasts_differ || !clv_contrast_looks(run) || !clv_contrast_heads(run))
         return CLVOX_OK;
     set_up(&w, run, l);
     values = malloc(2 * n * sizeof *values);
@@ -570,7 +570,7 @@ static int look_at_tissues(clv_registration *run, const clv_pyramid_level *l)
     if (w.pull.count == 1)
         CLV_TRY(clv_buffer_read(run->ctx, channel->level_fixed, 0, values, n * sizeof *values));
     CLV_TRY(clv_lease_give(&run->leases, &room, 1));
-    CLV_TRY(clv_recast_tissues(&l->fixed, values, values + n, &correlation));
+    CLV_TRY(clv_contrast_tissues(&l->fixed, values, values + n, &correlation));
     run->tissues_differ = correlation < LEAST;
 end:
     free(values);
@@ -631,8 +631,8 @@ end:
     return status;
 }
 
-/* Recasts the images again where the displacements on grid `from` lead, which are lost. */
-static int recast_again(clv_registration *run, const clvox_grid *from)
+/* Synthesizes the images again where the displacements on grid `from` lead, which are lost. */
+static int synthesized_again(clv_registration *run, const clvox_grid *from)
 {
     /* mm: of what values are looked at together, and from one place looked at to the next. */
     static const double NEARBY = 10, APART = 2;
@@ -647,12 +647,12 @@ static int recast_again(clv_registration *run, const clvox_grid *from)
     clv_pyramid_grid(&run->domain, factor, &at);
     for (int k = 0; k < 2 && halves[k]; k++)
         CLV_TRY(clv_pyramid_carry(run, halves[k], from, &at));
-    CLV_TRY(clv_recast_again(run, NEARBY, true, &at, run->u, own->u_fixed));
+    CLV_TRY(clv_contrast_again(run, NEARBY, true, &at, run->u, own->u_fixed));
 end:
     return status;
 }
 
-/* What the deformation compares the recast images by. */
+/* What the deformation compares the synthesized images by. */
 static void compare_by(clv_registration *run, clvox_metric metric)
 {
     for (int i = 0; i < run->image_count; i++)
@@ -660,18 +660,18 @@ static void compare_by(clv_registration *run, clvox_metric metric)
 }
 
 /* What values mean in an image of another contrast is known better once the images lie on one another: then
- * all is done again, twice, and by LNCC, for which recast images are alike enough by then. Crops have too few
- * tissues for that, and end no better. */
+ * all is done again, twice, and by LNCC, for which synthesized images are alike enough by then. Crops have
+ * too few tissues for that, and end no better. */
 int clv_compositive_levels(clv_registration *run, clvox_register_result *result, clvox_grid *last)
 {
     enum { RUNS = 3 };
-    /* Where tissues of random brightness meet, recast images have borders that are not there, which LNCC
+    /* Where tissues of random brightness meet, synthesized images have borders that are not there, which LNCC
      * follows. They also have more borders that MIND sees: of its energy the coarsest level removes .60 to
      * .72 there, of that of altered T1 heads .45 to .55. */
     static const double RANDOM = .58;
     int status = CLVOX_OK;
-    const bool made = clv_recast_made(run);
-    const int runs = !made || !clv_recast_heads(run) ? 1 : run->tissues_differ ? RUNS - 1 : RUNS;
+    const bool made = clv_contrast_made(run);
+    const int runs = !made || !clv_contrast_heads(run) ? 1 : run->tissues_differ ? RUNS - 1 : RUNS;
     const double part = (1 - run->fraction_done) / runs;
     const clvox_metric metric = run->channels[0].metric;
     double removed = 0;
@@ -683,7 +683,7 @@ int clv_compositive_levels(clv_registration *run, clvox_register_result *result,
         compare_by(run, CLVOX_METRIC_LNCC);
     for (int k = 1; k < runs; k++) {
         double again;
-        CLV_TRY(recast_again(run, last));
+        CLV_TRY(synthesized_again(run, last));
         CLV_TRY(run_levels(run, part, result, last, &again));
     }
     if (made)

@@ -63,7 +63,7 @@ int clvox_register_plan_make(const clvox_register_images *images, const clvox_re
     }
     /* Those that stand in have no contents to compare. */
     const bool exchanged =
-        images->channels == asked.images.channels && clv_register_plan_order(images, o, plan);
+        images->channels == asked.images.channels && clv_symmetric_plan(images, o, plan);
     plan->levels = o->deform == CLVOX_DEFORM_NONE ? 0 : o->levels;
     for (int i = 0; i < plan->levels; i++) {
         clvox_grid level;

@@ -12,7 +12,7 @@
 #include "op/match/lncc.h"
 #include "register/metric/metric.h"
 #include "register/posteriors.h"
-#include "register/recast/recast.h"
+#include "register/contrast/synthesis.h"
 
 clvox_metric clv_register_metric(const clvox_register_options *o)
 {
@@ -130,7 +130,7 @@ int clv_register_measure(clv_registration *run, bool linear, const clv_buffer *u
         if (c->made != CLV_MADE_FIXED) /* noise of the other image has no air */
             report->content = content;
     }
-    if (run->shown_count > 1 && !clv_recast_made(run) && metric->content && !run->fixed_mask)
+    if (run->shown_count > 1 && !clv_contrast_made(run) && metric->content && !run->fixed_mask)
         CLV_TRY(content_of_channels(run, &report->content));
 end:
     return status;

@@ -14,7 +14,7 @@
 #include "register/model.h"
 #include "register/posteriors.h"
 #include "register/problem.h"
-#include "register/recast/recast.h"
+#include "register/contrast/synthesis.h"
 #include "register/shapes.h"
 #include "register/terms.h"
 #include "runtime/device/gate.h"
@@ -182,7 +182,7 @@ static size_t predict_from(clvox_context *ctx, const clvox_register_images *give
 static size_t predict(clvox_context *ctx, const clvox_register_images *images,
                       const clvox_register_options *options, size_t *largest)
 {
-    int order = clv_register_order(images, false);
+    int order = clv_symmetric_order(images, false);
     size_t other, held = predict_from(ctx, images, options, order > 0, largest);
     if (order == 0) {
         held = most(held, predict_from(ctx, images, options, true, &other));
@@ -363,7 +363,7 @@ static size_t most_bytes(const clvox_register_images *images, const clvox_regist
     by_mind.metric = CLVOX_METRIC_MIND;
     const size_t other = clvox_register_bytes(images, &by_mind);
     return (other > planned ? other : planned) +
-           clv_recast_bytes(&images->fixed[0]->grid, &images->moving[0]->grid);
+           clv_contrast_bytes(&images->fixed[0]->grid, &images->moving[0]->grid);
 }
 
 static int enter(clv_problem *p)

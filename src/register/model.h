@@ -30,7 +30,7 @@ typedef struct clv_model {
     bool one_channel;
     bool compares_values;    /* images are matched in intensity whatever the metric */
     bool border_stays;       /* the border of its grid does not move: it may work on a part of the fixed one */
-    bool exchangeable;       /* of two comparable images it may take either as the fixed one (exchange.c) */
+    bool exchangeable; /* of two comparable images it may take either as the fixed one (symmetric_order.c) */
     bool by_contrast;        /* compares by MIND where contrasts differ, if asked to (options) */
     bool gives_inverse;      /* as part of the model, where it is asked for: the command always asks */
     bool starts_from_warp;   /* of clvox_register_images */

@@ -37,15 +37,15 @@ typedef struct clv_step {
 } clv_step;
 
 /* In the order in which they are entered. */
-extern const clv_step clv_step_shape_only, /* shapes and landmarks without images (alone.c) */
+extern const clv_step clv_step_shape_only, /* shapes and landmarks without images (shape_only.c) */
     clv_step_checks,                       /* nothing is wrong with images and options (check.c) */
-    clv_step_ras_order,                    /* however voxels are stored, one computation (canonical.c) */
+    clv_step_ras_order,                    /* however voxels are stored, one computation (ras_order.c) */
     clv_step_memory,                       /* the device has room (memory.c) */
     clv_step_one_grid,        /* channels and masks on the grid of their side's first image (images.c) */
     clv_step_preprocessing,   /* intensities (prepare.c) */
-    clv_step_quality_control, /* what speaks against the result (judge.c) */
-    clv_step_symmetric_order, /* either order of the images is one computation (exchange.c) */
-    clv_step_coarser_grids;   /* as coarse as the finest level (enlarge.c) */
+    clv_step_quality_control, /* what speaks against the result (quality_control.c) */
+    clv_step_symmetric_order, /* either order of the images is one computation (symmetric_order.c) */
+    clv_step_coarser_grids;   /* as coarse as the finest level (upsample.c) */
 
 /* options NULL: the defaults. */
 clv_problem clv_problem_of(clvox_context *ctx, const clvox_register_images *images,
@@ -67,7 +67,7 @@ void clv_problem_free(clv_problem *problem);
 /* Brings the problem's images onto coarser grids, and masks by the nearest voxel (images.c). */
 int clv_problem_coarsen(clv_problem *problem, const clvox_grid *const grid[2]);
 
-/* The order in which a problem is solved whose moving image comes first, or not (exchange.c). */
+/* The order in which a problem is solved whose moving image comes first, or not (symmetric_order.c). */
 void clv_problem_order(clv_problem *problem, bool moving_first);
 
 #endif

@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "register/model.h"
 #include "register/problem.h"
-#include "register/recast/recast.h"
+#include "register/contrast/synthesis.h"
 #include "register/terms.h"
 #include "runtime/device/host.h"
 
@@ -33,8 +33,8 @@ static const clv_step *const steps[] = {
 static void release(clv_registration *run, const clv_request *requests, int count)
 {
     clv_terms_release(run);
-    clv_recast_release(run);
-    clv_content_free(&run->content);
+    clv_contrast_release(run);
+    clv_foreground_free(&run->foreground);
     clv_pool_release(requests, count);
     clv_buffer_destroy(&run->fixed_mask);
     clv_buffer_destroy(&run->moving_mask);
@@ -121,7 +121,7 @@ static int solve(const clv_problem *p, clvox_register_result *result)
     run.shapes.no_room = p->no_room;
     CLV_TRY(take(&run, images, &work, requests, &count));
     if (model && model->border_stays && !run.initial_warp)
-        CLV_TRY(clv_register_domain(&run, images));
+        CLV_TRY(clv_register_crop(&run, images));
     CLV_TRY(clv_register_upload(&run, images));
     double mark = clv_seconds();
     result->seconds_prepare = mark - p->since;
@@ -142,7 +142,7 @@ static int solve(const clv_problem *p, clvox_register_result *result)
     if (model)
         clv_terms_report(&run, result);
     CLV_TRY(compare(&run, result, &p->evidence->content));
-    p->evidence->recast = clv_recast_made(&run);
+    p->evidence->synthesized = clv_contrast_made(&run);
     if (model)
         CLV_TRY(survey(&run, p->evidence, result));
     p->evidence->suspicions = run.suspicions;

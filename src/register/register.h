@@ -10,7 +10,7 @@
 #include "op/fluid/force.h"
 #include "op/image/statistics.h"
 #include "op/field/warp.h"
-#include "register/content.h"
+#include "register/foreground.h"
 #include "register/lease.h"
 
 /* Slots of the state buffer: the fluid operations own the first CLV_FLUID_SLOTS. */
@@ -51,11 +51,11 @@ enum { CLV_FINISH_FIELDS = 2 };
 #define CLV_REGISTER_EPSILON 1e-5f
 #define CLV_DEFORM_EPSILON 1e-4f
 
-/* The side of a channel whose image is made of the other one's (recast/recast.h). */
+/* The side of a channel whose image is made of the other one's (contrast/synthesis.h). */
 typedef enum clv_made { CLV_AS_READ, CLV_MADE_FIXED, CLV_MADE_MOVING } clv_made;
 
 /* The order of the images in which a run works: as asked for; the linear part from the moving image; or all
- * of it so (exchange.c). */
+ * of it so (symmetric_order.c). */
 typedef enum clv_order { CLV_ORDER_ASKED, CLV_ORDER_LINEAR, CLV_ORDER_EXCHANGED } clv_order;
 
 /* One image of each side, on the grid of the first; or one tissue of both (posteriors.h). */
@@ -106,7 +106,7 @@ typedef struct clv_registration {
     clvox_grid fixed_grid, moving_grid;
     const clvox_grid *shown; /* the fixed grid as given, for the maps; NULL: something looks at them first */
     clvox_grid domain;    /* the part of fixed_grid that the deformation works on; it shares its voxels */
-    clv_content content;  /* of the fixed images, where a domain was looked for */
+    clv_foreground foreground;  /* of the fixed images, where a domain was looked for */
     int n, m;             /* voxels of the two grids */
     double matrix[4][4];  /* the linear part so far, RAS mm, fixed -> moving */
     clv_channel channels[CLV_MAX_CHANNELS]; /* of images, then of posteriors */
@@ -154,13 +154,13 @@ typedef struct clv_registration {
     double fraction_done;
     clv_order order;
     bool contrasts_differ; /* found by the linear part, where that looks for it */
-    bool tissues_differ; /* found by the deformation, which ended there, to begin again by recast images */
+    bool tissues_differ; /* found by the deformation, which ended there, to begin again by synthesis */
     unsigned suspicions; /* what stages have found to speak against the result: CLVOX_SUSPECT_... */
     _Alignas(void *) char model[CLV_MODEL_BYTES]; /* the model's private state (model.h) */
 } clv_registration;
 
-/* Whether there are two channels of one image of each side (recast/recast.h). */
-static inline bool clv_recast_made(const clv_registration *run)
+/* Whether there are two channels of one image of each side (contrast/synthesis.h). */
+static inline bool clv_contrast_made(const clv_registration *run)
 {
     return run->channels[0].made != CLV_AS_READ;
 }
@@ -186,16 +186,16 @@ size_t clv_register_linear_bytes(clv_registration *run, bool fixed_mask, bool mo
  * the moving one to the fixed one's quantiles (match.c). */
 int clv_register_match(clv_registration *run);
 
-/* ---- exchanged images (exchange.c) ----------------------------- */
+/* ---- exchanged images (symmetric_order.c) ----------------------------- */
 
 /* Which image comes first: below 0 the fixed one, above 0 the moving one. The
  * one that alone has a mask; else that of fewer voxels; else by sizes and
  * contents. 0: they are the same, or contents, needed, were not to be read. How
  * their voxels are stored does not count. */
-int clv_register_order(const clvox_register_images *images, bool contents);
+int clv_symmetric_order(const clvox_register_images *images, bool contents);
 
 /* Says in the plan, and returns, whether the images change places. */
-bool clv_register_plan_order(const clvox_register_images *images, const clvox_register_options *options,
+bool clv_symmetric_plan(const clvox_register_images *images, const clvox_register_options *options,
                              clvox_register_plan *plan);
 
 /* The grid of the maps that the run is asked for. */
@@ -218,7 +218,7 @@ typedef struct clv_halves {
     clv_buffer **u, **inverse;
     clv_buffer *velocity, *scratch; /* on grid `at`; on either: overwritten */
 } clv_halves;
-int clv_register_join(clv_registration *run, const clvox_grid *at, float smallest, const clv_halves *halves);
+int clv_symmetric_join(clv_registration *run, const clvox_grid *at, float smallest, const clv_halves *halves);
 
 /* The metric that the report states: the deformation's, else the linear part's. */
 clvox_metric clv_register_metric(const clvox_register_options *options);
@@ -246,11 +246,12 @@ int clv_register_measure_coarse(clv_registration *run, const clv_buffer *u, clv_
 typedef struct clv_register_evidence {
     double content;             /* of the report */
     clv_register_coarse coarse; /* linear NAN: not measured */
-    bool recast;
+    bool synthesized;
     unsigned suspicions;        /* of the stages before */
 } clv_register_evidence;
 
-/* Whether the judgement of a result whose numbers are known goes by the coarse images, too (judge.c). */
+/* Whether the judgement of a result whose numbers are known goes by the coarse images, too
+ * (quality_control.c). */
 bool clv_register_coarse_counts(const clv_registration *run, double content,
                                 const clvox_register_result *result);
 
@@ -258,8 +259,8 @@ bool clv_register_coarse_counts(const clv_registration *run, double content,
  * CLVOX_SUSPECT_MEMORY in its suspicions. */
 int clv_register_without(clv_registration *run, int status);
 
-/* Fills parts, overlap and suspicions of a result whose numbers are known (judge.c). */
-void clv_register_judge(const clv_registration *run, const clv_register_evidence *evidence,
+/* Fills parts, overlap and suspicions of a result whose numbers are known (quality_control.c). */
+void clv_quality_control(const clv_registration *run, const clv_register_evidence *evidence,
                         clvox_register_result *result);
 
 /* Sum of squared differences (mean over the weights) and normalised
@@ -297,7 +298,7 @@ int clv_register_warp_moving(clv_registration *run, const clvox_grid *grid, cons
                              clvox_kind kind, clv_buffer *out);
 
 /* Voxels of the full grid that are on the device at once when a coarser grid's result becomes the full one's
- * (enlarge.c). */
+ * (upsample.c). */
 size_t clv_register_slab(const clvox_grid *grid);
 
 /* The grids that a run works on, which are as coarse as its finest level, and
@@ -338,9 +339,9 @@ typedef struct clv_register_copies {
     int count;
 } clv_register_copies;
 
-/* Sets run->content, and run->domain to the part of the fixed grid where the fixed images have
- * content, with room around it, where that is clearly smaller (domain.c). */
-int clv_register_domain(clv_registration *run, const clvox_register_images *images);
+/* Sets run->foreground, and run->domain to the part of the fixed grid where the fixed images have
+ * content, with room around it, where that is clearly smaller (crop.c). */
+int clv_register_crop(clv_registration *run, const clvox_register_images *images);
 /* Sends them to the run's buffers: masks as 0 and 1, and what is no number as
  * its image's darkest value. */
 int clv_register_upload(clv_registration *run, const clvox_register_images *images);

@@ -19,7 +19,7 @@ static int run_syn(clv_registration *run, clvox_register_result *result)
     if (clv_compositive_begins_again(run))
         goto end;
     const clv_halves halves = {c->u_fixed, &c->force, &c->force_fixed, c->velocity, run->metric_scratch};
-    CLV_TRY(clv_register_join(run, &at, CLV_COMPOSITIVE_SMALLEST, &halves));
+    CLV_TRY(clv_symmetric_join(run, &at, CLV_COMPOSITIVE_SMALLEST, &halves));
     clv_compositive_lend(run);
 end:
     return status;

@@ -292,7 +292,7 @@ static void contrasts(void)
     for (int k = 0; k < (int)(sizeof told / sizeof *told); k++)
         test_case_at(contrast_is_told, TEST_AT(k), "%s %d <- %d%s", k < 2 ? "nichart heads" : "hippocampi",
                      told[k].fixed, told[k].moving,
-                     told[k].other ? ", made T2-like: recast" : ": of one contrast, by LNCC");
+                     told[k].other ? ", made T2-like: synthesized" : ": of one contrast, by LNCC");
 }
 
 /* Mean distance of two maps at the corners of 70 mm around the middle of a grid. */
@@ -642,7 +642,7 @@ int main(void)
     nichart();
     test_case(nichart_of_another_contrast, "nichart Subj7 <- Subj8, made T2-like: right, or called suspicious");
     test_case(nichart_t1_on_flair, "T1 on FLAIR is told from T1 on T1");
-    test_case(nichart_like_proton_density, "nichart Subj7 <- Subj3, made like proton density: recast");
+    test_case(nichart_like_proton_density, "nichart Subj7 <- Subj3, made like proton density: synthesized");
     contrasts();
     test_case(exchange, "nichart Subj6, Subj7: exchanged, and from a wrong header, the same affine");
     for (int k = 0; k < 2; k++)

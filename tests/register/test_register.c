@@ -483,10 +483,10 @@ static void other_contrasts_are_compared_by_mind(void **state)
     o.by_contrast = 0;
     o.metric = CLVOX_METRIC_MIND;
     assert_ok(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &asked));
-    const double recast = pair_error(&p, &chosen, NULL, &largest),
+    const double synthesized = pair_error(&p, &chosen, NULL, &largest),
                  as_they_are = pair_error(&p, &asked, NULL, &largest);
-    printf("# %.3f voxels recast, %.3f as they are\n", recast, as_they_are);
-    assert_true(recast < 1.05 * as_they_are);
+    printf("# %.3f voxels synthesized, %.3f as they are\n", synthesized, as_they_are);
+    assert_true(synthesized < 1.05 * as_they_are);
     clvox_register_result_destroy(&chosen);
     clvox_register_result_destroy(&asked);
     pair_free(&p);
@@ -552,7 +552,7 @@ int main(void)
     masks_and_memory();
     test_case(binary, "two segmentations are registered as images");
     test_case(other_contrasts_are_compared_by_mind,
-              "images of other contrasts are recast and compared by MIND");
+              "images of other contrasts are synthesized and compared by MIND");
     test_case(too_large, "what does not fit the device is refused with the size that would");
     return test_run("register", harness_close);
 }

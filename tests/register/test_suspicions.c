@@ -327,7 +327,7 @@ static unsigned judged_by(const clv_register_evidence *evidence, clvox_metric me
                                .ncc_before = ncc[0], .ncc_linear = ncc[1], .ncc_after = ncc[2],
                                .jacobian = {.sd_log = sd_log}, .largest_mm = 3};
     clv_matrix_identity(run.matrix);
-    clv_register_judge(&run, evidence, &r);
+    clv_quality_control(&run, evidence, &r);
     return r.suspicions;
 }
 
@@ -352,9 +352,9 @@ static void what_a_deformation_costs(void **state)
     assert_true(judged(CLVOX_METRIC_MIND, rises, .001, .05, .33) == 0);
 }
 
-/* Recasting makes what is unrelated look alike, but not as alike as two heads, nor for as little; what noise
- * hides, coarse images show. */
-static void images_that_were_recast(void **state)
+/* Contrast synthesis makes what is unrelated look alike, but not as alike as two heads, nor for as little;
+ * what noise hides, coarse images show. */
+static void images_that_were_synthesized(void **state)
 {
     (void)state;
     static const double unrelated[3] = {.1, .77, .85}, heads[3] = {.1, .8, .93};
@@ -378,7 +378,7 @@ static void images_that_were_recast(void **state)
                  {heads, .008, .26, .33, {.47, .77}, CLVOX_SUSPECT_UNLIKE}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         const clv_register_evidence evidence = {
-            .content = cases[k].content, .coarse = cases[k].coarse, .recast = true};
+            .content = cases[k].content, .coarse = cases[k].coarse, .synthesized = true};
         const unsigned found =
             judged_by(&evidence, CLVOX_METRIC_MIND, cases[k].ncc, cases[k].gain, cases[k].sd_log);
         assert_that(found == cases[k].suspicions, "%d: %#x", (int)k, found);
@@ -462,7 +462,7 @@ static void uneven_scales(void **state)
         clv_matrix_identity(run.matrix);
         for (int i = 0; i < 3; i++)
             run.matrix[i][i] = scales[k][i];
-        clv_register_judge(&run, &(clv_register_evidence){.content = 1, .coarse.linear = NAN}, &r);
+        clv_quality_control(&run, &(clv_register_evidence){.content = 1, .coarse.linear = NAN}, &r);
         assert_that(!!(r.suspicions & CLVOX_SUSPECT_SCALE) == (k > 0), "%d: %#x", k, r.suspicions);
     }
 }
@@ -481,8 +481,8 @@ int main(void)
         return test_skip_all("%s", clvox_message());
     test_set_up(pair_set_up);
     test_case(what_a_deformation_costs, "a deformation that costs more than it brings is said");
-    test_case(images_that_were_recast,
-              "of images that were recast unrelated ones are said, bias and noise are not");
+    test_case(images_that_were_synthesized,
+              "of images that were synthesized unrelated ones are said, bias and noise are not");
     test_case(coarse_images, "coarse images speak for a result that noise hides");
     test_case(noise, "noise alone is no reason for suspicion");
     test_case(uneven_scales, "scales that no two heads have are suspicious");

@@ -5,7 +5,7 @@
 
 #include "clvox/threads.h"
 #include "op/harness.h"
-#include "register/recast/around.h"
+#include "register/contrast/around.h"
 
 enum { ROWS = 40000, KNOWN = 20000, F = CLV_TREE_FEATURES };
 

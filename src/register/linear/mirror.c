@@ -280,7 +280,7 @@ int linear_mirrored(linear_stage *stage, const linear_state *state, bool *mirror
     for (int i = 0; i < 3; i++)
         reach[i] = (int)fmax(1, round(REACH * level->mm / edge[i]));
     CLV_TRY(compare(&w, &better, &seen));
-    const bool contrasts = clv_recast_made(stage->run) || stage->run->contrasts_differ;
+    const bool contrasts = clv_contrast_made(stage->run) || stage->run->contrasts_differ;
     const double margin = contrasts ? CONTRASTS_MARGIN : MIRROR_MARGIN;
     *mirrored = seen >= LEAST_WINDOWS && better > margin;
 end:

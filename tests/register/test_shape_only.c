@@ -347,5 +347,5 @@ int main(void)
     test_case(a_matrix_leads_to_what_is_far_away, "a matrix leads to what is far away");
     test_case(landmarks_alone_find_a_known_map, "landmarks alone find a known map");
     test_case(what_cannot_be, "what needs images is refused without them");
-    return test_run("shapes alone", harness_close);
+    return test_run("shape only", harness_close);
 }

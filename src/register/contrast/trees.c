@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "register/recast/trees.h"
+#include "register/contrast/trees.h"
 
 #include <stdlib.h>
 #include <string.h>

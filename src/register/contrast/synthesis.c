@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "register/recast/recast.h"
+#include "register/contrast/synthesis.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -7,15 +7,16 @@
 
 #include "base/matrix.h"
 #include "op/image/resample.h"
-#include "register/recast/around.h"
-#include "register/recast/image.h"
-#include "register/recast/meeting.h"
-#include "register/recast/trees.h"
+#include "register/contrast/around.h"
+#include "register/contrast/image.h"
+#include "register/contrast/meeting.h"
+#include "register/contrast/trees.h"
 #include "transform/field.h"
 
-/* Adds to what was recast by the value alone what the surroundings tell beyond it. level: as large as the
- * image, overwritten. */
-static int look_around(clv_registration *run, const clv_recast *r, const clv_buffer *image, clv_buffer *level)
+/* Adds to what was synthesized by the value alone what the surroundings tell beyond it. level: as large as
+ * the image, overwritten. */
+static int look_around(clv_registration *run, const clv_synthesis *r, const clv_buffer *image,
+                       clv_buffer *level)
 {
     /* Samples, at most about so many; trees, and the share that each takes of what is left. */
     enum { MOST = 100000, TREES = 50 };
@@ -27,17 +28,17 @@ static int look_around(clv_registration *run, const clv_recast *r, const clv_buf
     clv_around around;
     uint32_t *at = NULL;
     float *value = NULL, *said = NULL;
-    CLV_TRY(clv_around_make(run->ctx, r->grid, image, r->values, (CLV_RECAST_BINS - 1) / r->per_bin, r->out,
+    CLV_TRY(clv_around_make(run->ctx, r->grid, image, r->values, (CLV_CONTRAST_BINS - 1) / r->per_bin, r->out,
                             scratch, &around));
     for (int pass = 0; pass < 2; pass++) {
         size_t seen = 0;
         CLV_EACH_SAMPLE(r, x, y, z)
         {
-            const size_t i = clv_recast_at(r->samples, x, y, z);
+            const size_t i = clv_contrast_at(r->samples, x, y, z);
             double p[3];
-            if (!clv_recast_known(r, i) || !clv_recast_place(r, x, y, z, i, p))
+            if (!clv_contrast_known(r, i) || !clv_contrast_place(r, x, y, z, i, p))
                 continue;
-            const size_t v = clv_recast_at(r->grid, (int)(p[0] + .5), (int)(p[1] + .5), (int)(p[2] + .5));
+            const size_t v = clv_contrast_at(r->grid, (int)(p[0] + .5), (int)(p[1] + .5), (int)(p[2] + .5));
             if (around.row[v] == CLV_NO_ROW)
                 continue;
             if (pass == 0)
@@ -77,7 +78,7 @@ end:
     return status;
 }
 
-/* The recast image of a side into `to`. */
+/* The synthesized image of a side into `to`. */
 static int side(clv_registration *run, const clv_meeting *m, bool moving, double sigma, clv_buffer *to,
                 bool *made)
 {
@@ -85,8 +86,8 @@ static int side(clv_registration *run, const clv_meeting *m, bool moving, double
     const size_t n = clvox_grid_voxels(m->grid[moving]);
     float *values = NULL;
     *made = false;
-    CLV_TRY(clv_recast_meet(run, m, moving, &values));
-    CLV_TRY(clv_recast_image(m->grid[moving], values, values + n, sigma, values + 2 * n, made));
+    CLV_TRY(clv_contrast_meet(run, m, moving, &values));
+    CLV_TRY(clv_contrast_image(m->grid[moving], values, values + n, sigma, values + 2 * n, made));
     if (*made)
         CLV_TRY(clv_buffer_write(run->ctx, to, 0, values + 2 * n, n * sizeof *values));
 end:
@@ -94,12 +95,12 @@ end:
     return status;
 }
 
-size_t clv_recast_bytes(const clvox_grid *fixed, const clvox_grid *moving)
+size_t clv_contrast_bytes(const clvox_grid *fixed, const clvox_grid *moving)
 {
     return 2 * sizeof(float) * (clvox_grid_voxels(fixed) + clvox_grid_voxels(moving));
 }
 
-int clv_recast_own(const clv_registration *run)
+int clv_contrast_own(const clv_registration *run)
 {
     return run->channels[0].made == CLV_MADE_FIXED;
 }
@@ -111,8 +112,8 @@ static int add_channel(clv_registration *run, bool *made)
     const size_t fixed = (size_t)run->n * sizeof(float), moving = (size_t)run->m * sizeof(float);
     *c = run->channels[0];
     c->fixed = c->moving = c->level_fixed = c->level_moving = NULL;
-    const clv_request requests[] = {{&c->fixed, fixed, "recast image"},
-                                    {&c->moving, moving, "recast image"},
+    const clv_request requests[] = {{&c->fixed, fixed, "synthesized image"},
+                                    {&c->moving, moving, "synthesized image"},
                                     {&c->level_fixed, fixed, "a level of it"},
                                     {&c->level_moving, moving, "a level of it"}};
     status = clv_pool_take(run->ctx, requests, sizeof requests / sizeof *requests);
@@ -140,34 +141,34 @@ static double volume_of(const clvox_grid *grid)
     return (double)clvox_grid_voxels(grid) * fabs(clv_matrix_determinant(CLV_MATRIX(grid->to_ras)));
 }
 
-bool clv_recast_heads(const clv_registration *run)
+bool clv_contrast_heads(const clv_registration *run)
 {
     static const double LITRE = 1e6; /* mm^3 */
     return volume_of(&run->fixed_grid) >= LITRE &&
-           volume_of(&run->moving_grid) / pow(clv_recast_units(run), 3) >= LITRE;
+           volume_of(&run->moving_grid) / pow(clv_units_apart(run), 3) >= LITRE;
 }
 
-int clv_recast_run(clv_registration *run, double sigma, bool *made)
+int clv_contrast_synthesize(clv_registration *run, double sigma, bool *made)
 {
     int status = CLVOX_OK;
     bool fixed = false, moving = false;
     clv_own_units units;
-    clv_recast_enter(run, &units);
+    clv_units_enter(run, &units);
     *made = true;
-    if (!clv_recast_made(run))
+    if (!clv_contrast_made(run))
         CLV_TRY(add_channel(run, made));
     if (!*made)
         goto end;
-    const int own = clv_recast_own(run);
+    const int own = clv_contrast_own(run);
     clv_channel *with_fixed = &run->channels[own], *with_moving = &run->channels[!own];
     const clv_meeting m = {{&run->fixed_grid, &run->moving_grid}, {with_fixed->fixed, with_moving->moving}};
     CLV_TRY(side(run, &m, true, sigma, with_fixed->moving, &moving));
     CLV_TRY(side(run, &m, false, sigma, with_moving->fixed, &fixed));
     *made = fixed && moving;
     if (!*made)
-        CLV_TRY(clv_recast_undo(run));
+        CLV_TRY(clv_contrast_undo(run));
 end:
-    clv_recast_leave(run, &units);
+    clv_units_leave(run, &units);
     return status;
 }
 
@@ -181,16 +182,16 @@ static int look_up(clv_registration *run, const clv_buffer *image, const clv_buf
     CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(image, grid->size), map, u, CLV_LINEAR, NAN,
                      CLV_VOLUME(run->scratch_a, to->size)));
     CLV_TRY(clv_buffer_read(run->ctx, run->scratch_a, 0, values, n * sizeof *values));
-    status = clv_recast_leave_out(run, mask, grid, to, map, u, scratch, values);
+    status = clv_contrast_leave_out(run, mask, grid, to, map, u, scratch, values);
 end:
     return status;
 }
 
-int clv_recast_again(clv_registration *run, double sigma, bool around, const clvox_grid *at,
+int clv_contrast_again(clv_registration *run, double sigma, bool around, const clvox_grid *at,
                      const clv_buffer *u, const clv_buffer *u_fixed)
 {
     int status = CLVOX_OK;
-    const int own = clv_recast_own(run);
+    const int own = clv_contrast_own(run);
     /* With the fixed image as it is, and with the moving one. */
     const clv_channel *channel[2] = {&run->channels[own], &run->channels[!own]};
     const clvox_grid *grid[2] = {&run->fixed_grid, &run->moving_grid};
@@ -204,7 +205,7 @@ int clv_recast_again(clv_registration *run, double sigma, bool around, const clv
     clv_own_units units;
     if (!values)
         return clv_register_without(run, CLVOX_ERROR_MEMORY);
-    clv_recast_enter(run, &units);
+    clv_units_enter(run, &units);
     clv_map_between(at, grid[0], NULL, 1, &map[0]);
     clv_map_between(at, grid[1], CLV_MATRIX(run->matrix), 1, &map[1]);
     for (int k = 0; k < 2; k++)
@@ -212,7 +213,7 @@ int clv_recast_again(clv_registration *run, double sigma, bool around, const clv
     for (int k = 0; k < 2; k++) {
         const size_t voxels = clvox_grid_voxels(grid[k]);
         bool made;
-        clv_recast r = {.grid = grid[k],
+        clv_synthesis r = {.grid = grid[k],
                         .samples = at,
                         .image = there[k],
                         .other = there[!k],
@@ -223,23 +224,23 @@ int clv_recast_again(clv_registration *run, double sigma, bool around, const clv
         if (field[k])
             CLV_TRY(clv_field_read(run->ctx, field[k], n, 0, n, vectors, r.strides));
         CLV_TRY(clv_buffer_read(run->ctx, image[k], 0, own_values, voxels * sizeof *own_values));
-        CLV_TRY(clv_recast_make(&r, sigma, &made));
+        CLV_TRY(clv_contrast_make(&r, sigma, &made));
         if (made && around)
             CLV_TRY(look_around(run, &r, image[k], k ? channel[1]->level_moving : channel[0]->level_fixed));
         if (made)
             CLV_TRY(clv_buffer_write(run->ctx, to[k], 0, out, voxels * sizeof *out));
     }
 end:
-    clv_recast_leave(run, &units);
+    clv_units_leave(run, &units);
     free(values);
     return clv_register_without(run, status);
 }
 
-int clv_recast_undo(clv_registration *run)
+int clv_contrast_undo(clv_registration *run)
 {
     int status = CLVOX_OK;
-    const int own = clv_recast_own(run);
-    if (!clv_recast_made(run))
+    const int own = clv_contrast_own(run);
+    if (!clv_contrast_made(run))
         return CLVOX_OK;
     clv_channel *c = run->channels;
     if (own == 0)
@@ -249,14 +250,14 @@ int clv_recast_undo(clv_registration *run)
     c[0].weight *= 2;
     c[0].share *= 2;
 end:
-    clv_recast_release(run);
+    clv_contrast_release(run);
     return status;
 }
 
-void clv_recast_release(clv_registration *run)
+void clv_contrast_release(clv_registration *run)
 {
     clv_channel *c = &run->channels[1];
-    if (!clv_recast_made(run))
+    if (!clv_contrast_made(run))
         return;
     clv_buffer_destroy(&c->fixed);
     clv_buffer_destroy(&c->moving);

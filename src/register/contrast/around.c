@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "register/recast/around.h"
+#include "register/contrast/around.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an image shows around each of its voxels, in a few small numbers: what trees.h learns from. */
-#ifndef CLV_REGISTER_RECAST_AROUND_H
-#define CLV_REGISTER_RECAST_AROUND_H
+#ifndef CLV_REGISTER_CONTRAST_AROUND_H
+#define CLV_REGISTER_CONTRAST_AROUND_H
 
 #include "clvox/volume.h"
 #include "op/field/warp.h"
-#include "register/recast/trees.h"
+#include "register/contrast/trees.h"
 
 typedef struct clv_around {
     uint32_t *row; /* of a voxel; CLV_NO_ROW where nothing varies around it */

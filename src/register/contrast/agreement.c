@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "clvox/threads.h"
-#include "register/recast/image.h"
+#include "register/contrast/image.h"
 
 /* Windows of two images, and of each plane of them how alike they are. */
 typedef struct windows {
@@ -29,7 +29,7 @@ static int windows_along(const clvox_grid *grid, int axis)
 /* Terms of a row of voxels, each by EVERY shares of `length`: what windows side by side take lies so. */
 static void split(const windows *w, int y, int z, size_t length, double *to)
 {
-    const size_t first = clv_recast_at(w->grid, 0, y, z);
+    const size_t first = clv_contrast_at(w->grid, 0, y, z);
     for (int e = 0; e < EVERY; e++) {
         const float *a = w->image[0] + first + e, *b = w->image[1] + first + e;
         double *of_a = to + (size_t)e * length, *of_b = of_a + EVERY * length, *aa = of_b + EVERY * length,
@@ -97,7 +97,7 @@ static int agreement_of_plane(void *user, size_t index, int worker)
     return 0;
 }
 
-double clv_recast_agreement(const clvox_grid *grid, const float *a, const float *b)
+double clv_contrast_agreement(const clvox_grid *grid, const float *a, const float *b)
 {
     enum { FEWEST = 50 };
     static const double CONTENT = 1e-3;
@@ -106,10 +106,10 @@ double clv_recast_agreement(const clvox_grid *grid, const float *a, const float 
     double sum = 0;
     int count = 0;
     for (int k = 0; k < 2; k++) {
-        clv_recast r = {.samples = grid, .image = k ? b : a, .other = k ? a : b, .step = {1, 1, 1}};
-        if (!clv_recast_range(&r))
+        clv_synthesis r = {.samples = grid, .image = k ? b : a, .other = k ? a : b, .step = {1, 1, 1}};
+        if (!clv_contrast_range(&r))
             return NAN;
-        w.least[k] = CONTENT * pow((CLV_RECAST_BINS - 1) / r.per_bin, 2);
+        w.least[k] = CONTENT * pow((CLV_CONTRAST_BINS - 1) / r.per_bin, 2);
     }
     w.sum = planes > 0 ? malloc((size_t)planes * (sizeof *w.sum + sizeof *w.count)) : NULL;
     if (!w.sum)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/select.h"
-#include "register/recast/recast.h"
+#include "register/contrast/synthesis.h"
 
 /* Cells of space, mm along an edge; cells from the middle of a window to its side, and the least of its 125 that show
  * tissue; depth of a cell below the surface of the head, mm. */
@@ -119,7 +119,7 @@ static double median_correlation(const cells *c, float *room)
     return count >= FEWEST ? clv_select_quantile(room, count, .5) : NAN;
 }
 
-int clv_recast_tissues(const clvox_grid *grid, const float *fixed, const float *moving, double *correlation)
+int clv_contrast_tissues(const clvox_grid *grid, const float *fixed, const float *moving, double *correlation)
 {
     const float *const image[2] = {fixed, moving};
     int block[3], depth[3];

@@ -156,7 +156,7 @@ static void widen_axis(const int *counts, int n, double share, int *first, int *
 
 /* Widens first and last by the content of a volume on the fixed grid, and adds it to the cells; of a
  * mask, what is above 0. */
-static int widen(clv_content *content, const clvox_volume *volume, bool mask, int first[3], int last[3])
+static int widen(clv_foreground *content, const clvox_volume *volume, bool mask, int first[3], int last[3])
 {
     int status = CLVOX_OK;
     const int *size = volume->grid.size;
@@ -179,7 +179,7 @@ static int widen(clv_content *content, const clvox_volume *volume, bool mask, in
     const int *of_axis = counts;
     for (int a = 0; a < 3; of_axis += size[a++])
         widen_axis(of_axis, size[a], mask ? 0 : FULL, &first[a], &last[a]);
-    CLV_TRY(clv_content_mark(content, volume, s.threshold, mask ? 0 : OF_CELL));
+    CLV_TRY(clv_foreground_mark(content, volume, s.threshold, mask ? 0 : OF_CELL));
 end:
     free(s.slices);
     free(counts);
@@ -204,7 +204,7 @@ end:
     return status;
 }
 
-int clv_register_domain(clv_registration *run, const clvox_register_images *images)
+int clv_register_crop(clv_registration *run, const clvox_register_images *images)
 {
     int status = CLVOX_OK;
     const clvox_grid *grid = &run->fixed_grid;
@@ -214,21 +214,21 @@ int clv_register_domain(clv_registration *run, const clvox_register_images *imag
     /* Masks of single levels may leave in what the other one leaves out. */
     const bool masked = images->fixed_mask && !images->level_masks;
     run->domain = *grid;
-    CLV_TRY(clv_content_begin(grid, &run->content));
+    CLV_TRY(clv_foreground_begin(grid, &run->foreground));
     for (int i = 0; i < 3; i++) {
         first[i] = grid->size[i];
         last[i] = -1;
     }
     if (masked)
-        CLV_TRY(widen(&run->content, images->fixed_mask, true, first, last));
+        CLV_TRY(widen(&run->foreground, images->fixed_mask, true, first, last));
     for (int i = 0; i < images->channels && !masked; i++)
         if (run->channels[i].weight > 0)
-            CLV_TRY(widen(&run->content, images->fixed[i], false, first, last));
+            CLV_TRY(widen(&run->foreground, images->fixed[i], false, first, last));
     for (int c = run->image_count; c < run->channel_count && !masked; c++)
         if (run->channels[c].tissue != CLV_REST) {
             const clvox_volume frame =
                 clv_posteriors_frame(images->fixed_posteriors, run->channels[c].tissue);
-            CLV_TRY(widen(&run->content, &frame, false, first, last));
+            CLV_TRY(widen(&run->foreground, &frame, false, first, last));
         }
     if (last[0] < 0)
         goto end;
@@ -247,7 +247,7 @@ int clv_register_domain(clv_registration *run, const clvox_register_images *imag
         for (int r = 0; r < 3; r++)
             domain.to_ras[r][3] += first[i] * grid->to_ras[r][i];
     }
-    if (share < CLV_CONTENT_WORTH)
+    if (share < CLV_FOREGROUND_WORTH)
         run->domain = domain;
 end:
     return status;

@@ -409,5 +409,5 @@ int main(void)
     test_case(other_grids,
               "grids that are not comparable: each order on its fixed grid, the affine of both one");
     one_grid();
-    return test_run("exchange", harness_close);
+    return test_run("symmetric order", harness_close);
 }

@@ -118,7 +118,7 @@ static unsigned judge(const clvox_grid *fixed, const clvox_grid *moving, double 
                                .ncc_linear = like ? before : .5,
                                .ncc_after = like ? after : .5,
                                .jacobian = {.folded = folded}};
-    clv_register_judge(&run, &(clv_register_evidence){.content = 1, .coarse.linear = NAN}, &r);
+    clv_quality_control(&run, &(clv_register_evidence){.content = 1, .coarse.linear = NAN}, &r);
     *overlap = r.overlap;
     return r.suspicions;
 }
@@ -347,5 +347,5 @@ int main(void)
     rows();
     memory();
     test_case(what_no_field_is_like, "a field that is not finite, or longer than both images, is no result");
-    return test_run("judge", harness_close);
+    return test_run("quality control", harness_close);
 }

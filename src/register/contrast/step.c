@@ -5,42 +5,42 @@
 
 #include "base/matrix.h"
 #include "register/model.h"
-#include "register/recast/recast.h"
+#include "register/contrast/synthesis.h"
 
 /* So many mm around a place tell what a value there means. */
 static const double NEARBY = 20;
 
-/* Images of different contrasts are recast, each as the other, so that the linear part finds where they lie,
- * and recast again under that, of what is nearby. Where either is constant or the device has no room they
- * stay as they are. */
-static int recast(clv_registration *run, const clv_problem *p)
+/* Images of different contrasts are synthesized, each as the other, so that the linear part finds where they
+ * lie, and synthesized again under that, of what is nearby. Where either is constant or the device has no
+ * room they stay as they are. */
+static int synthesize(clv_registration *run, const clv_problem *p)
 {
     int status = CLVOX_OK;
     const unsigned said = run->suspicions;
     double matrix[4][4];
     bool made;
     clv_matrix_copy(CLV_MATRIX(run->matrix), matrix);
-    CLV_TRY(clv_recast_run(run, INFINITY, &made));
+    CLV_TRY(clv_contrast_synthesize(run, INFINITY, &made));
     if (!made)
         return CLVOX_OK;
     run->suspicions = p->suspicions;
     CLV_TRY(clv_symmetric_linear(run, p->images.linear_masks));
     run->contrasts_differ = true;
-    CLV_TRY(clv_recast_run(run, NEARBY, &made));
+    CLV_TRY(clv_contrast_synthesize(run, NEARBY, &made));
 end:
     if (status == CLVOX_ERROR_MEMORY) {
         run->contrasts_differ = true;
         clv_matrix_copy(CLV_MATRIX(matrix), run->matrix);
         run->suspicions = said;
         clv_register_without(run, status);
-        return clv_recast_undo(run);
+        return clv_contrast_undo(run);
     }
     return status;
 }
 
-/* Recasts the images and goes from LNCC to MIND, if the device has the room that this takes beyond the
+/* Synthesizes the images and goes from LNCC to MIND, if the device has the room that this takes beyond the
  * plan. */
-static int go_on_recast(clv_registration *run, const clv_problem *p, clvox_register_options *work)
+static int go_on_by_mind(clv_registration *run, const clv_problem *p, clvox_register_options *work)
 {
     int status = CLVOX_OK;
     clvox_register_options by_mind = *work;
@@ -59,7 +59,7 @@ static int go_on_recast(clv_registration *run, const clv_problem *p, clvox_regis
         run->metric_scratch = larger;
     }
     if (run->channel_count == 1)
-        CLV_TRY(recast(run, p));
+        CLV_TRY(synthesize(run, p));
     work->metric = CLVOX_METRIC_MIND;
     for (int i = 0; i < run->image_count; i++)
         run->channels[i].metric = CLVOX_METRIC_MIND;
@@ -74,10 +74,10 @@ int clv_contrast_enter(clv_registration *run, const clv_problem *p, clvox_regist
     if (!work->by_contrast || !model || !model->by_contrast || run->image_count != 1 ||
         work->metric != CLVOX_METRIC_LNCC || work->besides)
         return CLVOX_OK;
-    if (clv_recast_looks(run) && !run->tissues_differ)
-        CLV_TRY(clv_register_without(run, clv_recast_differ(run, NEARBY, &run->contrasts_differ)));
+    if (clv_contrast_looks(run) && !run->tissues_differ)
+        CLV_TRY(clv_register_without(run, clv_contrast_differ(run, NEARBY, &run->contrasts_differ)));
     if (run->contrasts_differ || run->tissues_differ)
-        CLV_TRY(go_on_recast(run, p, work));
+        CLV_TRY(go_on_by_mind(run, p, work));
 end:
     return status;
 }

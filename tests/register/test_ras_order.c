@@ -244,7 +244,7 @@ static void order_does_not_hang_on_storage(void **state)
         b->data[i] = (float)(i * 23 % 64);
     }
     clvox_register_images images = {.fixed = {a}, .moving = {b}, .channels = 1};
-    int order = clv_register_order(&images, true);
+    int order = clv_symmetric_order(&images, true);
     assert_true(order != 0);
     for (int k = 0; k < 48; k++) {
         clv_orientation f = storage(k), m = storage(47 - k);
@@ -252,9 +252,9 @@ static void order_does_not_hang_on_storage(void **state)
         assert_ok(clv_orientation_volume(b, &m, NULL, &moving));
         images.fixed[0] = fixed;
         images.moving[0] = moving;
-        assert_true(clv_register_order(&images, true) * order > 0);
+        assert_true(clv_symmetric_order(&images, true) * order > 0);
         images.moving[0] = a; /* the same image, stored otherwise */
-        assert_true(clv_register_order(&images, true) == 0);
+        assert_true(clv_symmetric_order(&images, true) == 0);
         clvox_volume_destroy(&fixed);
         clvox_volume_destroy(&moving);
     }
@@ -316,5 +316,5 @@ int main(void)
         test_case_at(registers_alike, TEST_AT(k), "all storages register alike, bit for bit: %s",
                      settings[k].name);
     test_tear_down(pair_tear_down);
-    return test_run("storage", harness_close);
+    return test_run("RAS order", harness_close);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "register/recast/image.h"
+#include "register/contrast/image.h"
 
 #include <float.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static void widen(extent *e, const float *image, const float *other, int step, i
     }
 }
 
-static void extent_of(const clv_recast *r, double low[2], double high[2], double *count)
+static void extent_of(const clv_synthesis *r, double low[2], double high[2], double *count)
 {
     extent e;
     *count = 0;
@@ -53,7 +53,7 @@ static void extent_of(const clv_recast *r, double low[2], double high[2], double
     for (int z = 0; z < size[2]; z += r->step[2]) {
         memset(e.count, 0, sizeof e.count); /* of a slice: an int holds so many */
         for (int y = 0; y < size[1]; y += r->step[1]) {
-            const size_t first = clv_recast_at(r->samples, 0, y, z);
+            const size_t first = clv_contrast_at(r->samples, 0, y, z);
             const float *image = r->image + first, *other = r->other + first;
             int x = 0;
             for (; step == 1 && x + LANES <= row; x += LANES)
@@ -75,7 +75,7 @@ static void extent_of(const clv_recast *r, double low[2], double high[2], double
 }
 
 /* The values between which all but the tails lie; false where either image has one value. */
-bool clv_recast_range(clv_recast *r)
+bool clv_contrast_range(clv_synthesis *r)
 {
     double lows[2], highs[2], all, below = 0, counts[FINE] = {0};
     extent_of(r, lows, highs, &all);
@@ -84,8 +84,8 @@ bool clv_recast_range(clv_recast *r)
     const double low = lows[0], high = highs[0];
     CLV_EACH_SAMPLE(r, x, y, z)
     {
-        size_t i = clv_recast_at(r->samples, x, y, z);
-        if (clv_recast_known(r, i)) {
+        size_t i = clv_contrast_at(r->samples, x, y, z);
+        if (clv_contrast_known(r, i)) {
             const double at = ((double)r->image[i] - low) / (high - low) * FINE;
             counts[(int)(at < FINE - 1 ? at : FINE - 1)]++;
         }
@@ -96,14 +96,14 @@ bool clv_recast_range(clv_recast *r)
     for (below = 0; last > first && below + counts[last] < TAIL * all; last--)
         below += counts[last];
     r->low = low + first * (high - low) / FINE;
-    r->per_bin = (CLV_RECAST_BINS - 1) / ((last + 1 - first) * (high - low) / FINE);
+    r->per_bin = (CLV_CONTRAST_BINS - 1) / ((last + 1 - first) * (high - low) / FINE);
     return true;
 }
 
-static double bin_of(const clv_recast *r, float value)
+static double bin_of(const clv_synthesis *r, float value)
 {
     const double bin = ((double)value - r->low) * r->per_bin, least = bin > 0 ? bin : 0;
-    return least < CLV_RECAST_BINS - 1 ? least : CLV_RECAST_BINS - 1;
+    return least < CLV_CONTRAST_BINS - 1 ? least : CLV_CONTRAST_BINS - 1;
 }
 
 /* A Gaussian's weights, 1 in the middle; returns how far it reaches. */
@@ -118,10 +118,10 @@ static int weights_of(double sigma, float weight[LONGEST + 1])
 /* Bins by a Gaussian of SPREAD, its weights and how far they reach, of an item. */
 static void spread(float *item, const float *weight, int reach)
 {
-    float out[CLV_RECAST_WIDE] = {0};
-    for (int half = 0; half < CLV_RECAST_WIDE; half += CLV_RECAST_BINS)
+    float out[CLV_CONTRAST_WIDE] = {0};
+    for (int half = 0; half < CLV_CONTRAST_WIDE; half += CLV_CONTRAST_BINS)
         for (int k = -reach; k <= reach; k++) {
-            const int first = k < 0 ? -k : 0, last = k > 0 ? CLV_RECAST_BINS - k : CLV_RECAST_BINS;
+            const int first = k < 0 ? -k : 0, last = k > 0 ? CLV_CONTRAST_BINS - k : CLV_CONTRAST_BINS;
             const float *from = item + half + k, w = weight[abs(k)];
             float *to = out + half;
             for (int b = first; b < last; b++)
@@ -134,19 +134,19 @@ static void spread(float *item, const float *weight, int reach)
 static int blur_plane(void *user, size_t index, int worker)
 {
     enum { PART = 16 }; /* sums that stay in registers */
-    const clv_recast *r = user;
+    const clv_synthesis *r = user;
     float weight[LONGEST + 1];
     const int reach = weights_of(r->sigma, weight), *n = r->cells, axis = r->axis, rows = n[axis > 1 ? 2 : 1];
-    const size_t row = CLV_RECAST_WIDE * (size_t)n[0], plane = row * (size_t)n[1],
+    const size_t row = CLV_CONTRAST_WIDE * (size_t)n[0], plane = row * (size_t)n[1],
                  down = axis > 1 ? plane : row, first = index * (axis > 1 ? row : plane);
-    const ptrdiff_t step = axis > 0 ? (ptrdiff_t)down : CLV_RECAST_WIDE;
+    const ptrdiff_t step = axis > 0 ? (ptrdiff_t)down : CLV_CONTRAST_WIDE;
     (void)worker;
     for (int y = 0; y < rows; y++)
         for (int x = 0; x < n[0]; x++) {
             const int at = axis > 0 ? y : x;
             const int low = at < reach ? -at : -reach, high = at + reach < n[axis] ? reach : n[axis] - 1 - at;
-            const size_t item = first + (size_t)y * down + (size_t)x * CLV_RECAST_WIDE;
-            for (size_t i = item; i < item + CLV_RECAST_WIDE; i += PART) {
+            const size_t item = first + (size_t)y * down + (size_t)x * CLV_CONTRAST_WIDE;
+            for (size_t i = item; i < item + CLV_CONTRAST_WIDE; i += PART) {
                 float sum[PART] = {0};
                 for (int k = low; k <= high; k++) {
                     const float *from = r->sums + (ptrdiff_t)i + k * step, w = weight[abs(k)];
@@ -160,7 +160,7 @@ static int blur_plane(void *user, size_t index, int worker)
 }
 
 /* Sums along an axis of cells, into r->next, which changes places with r->sums. */
-static int blur(clv_recast *r, int axis, double sigma)
+static int blur(clv_synthesis *r, int axis, double sigma)
 {
     r->axis = axis;
     r->sigma = sigma;
@@ -172,35 +172,35 @@ static int blur(clv_recast *r, int axis, double sigma)
 }
 
 /* Means of the whole image by bin; where it has none, those of the nearest bin that has. */
-static void whole(clv_recast *r)
+static void whole(clv_synthesis *r)
 {
-    float item[CLV_RECAST_WIDE], weight[LONGEST + 1];
-    for (int b = 0; b < CLV_RECAST_WIDE; b++)
+    float item[CLV_CONTRAST_WIDE], weight[LONGEST + 1];
+    for (int b = 0; b < CLV_CONTRAST_WIDE; b++)
         item[b] = (float)r->all[b];
     spread(item, weight, weights_of(SPREAD, weight));
-    for (int b = 0; b < CLV_RECAST_BINS; b++) {
+    for (int b = 0; b < CLV_CONTRAST_BINS; b++) {
         int k = 0;
-        while (k < CLV_RECAST_BINS && !(b - k >= 0 && item[b - k] > 0) &&
-               !(b + k < CLV_RECAST_BINS && item[b + k] > 0))
+        while (k < CLV_CONTRAST_BINS && !(b - k >= 0 && item[b - k] > 0) &&
+               !(b + k < CLV_CONTRAST_BINS && item[b + k] > 0))
             k++;
         int from = b - k >= 0 && item[b - k] > 0 ? b - k : b + k;
-        r->mean[b] = item[CLV_RECAST_BINS + from] / item[from];
+        r->mean[b] = item[CLV_CONTRAST_BINS + from] / item[from];
     }
 }
 
 /* The means of a plane of cells, where their sums were. */
 static int means(void *user, size_t index, int worker)
 {
-    const clv_recast *r = user;
+    const clv_synthesis *r = user;
     const size_t items = (size_t)r->cells[0] * (size_t)r->cells[1];
     float weight[LONGEST + 1];
     const int reach = weights_of(SPREAD, weight);
     (void)worker;
     for (size_t i = index * items; i < (index + 1) * items; i++) {
-        float *item = r->sums + i * CLV_RECAST_WIDE;
+        float *item = r->sums + i * CLV_CONTRAST_WIDE;
         spread(item, weight, reach);
-        for (int b = 0; b < CLV_RECAST_BINS; b++)
-            item[b] = (item[CLV_RECAST_BINS + b] + PRIOR * r->mean[b]) / (item[b] + PRIOR);
+        for (int b = 0; b < CLV_CONTRAST_BINS; b++)
+            item[b] = (item[CLV_CONTRAST_BINS + b] + PRIOR * r->mean[b]) / (item[b] + PRIOR);
     }
     return 0;
 }
@@ -211,7 +211,7 @@ typedef struct between {
     float part[2];
 } between;
 
-static between between_of(const clv_recast *r, int axis, int at)
+static between between_of(const clv_synthesis *r, int axis, int at)
 {
     const double place = at * r->per_cell[axis];
     const int low = (int)place, last = r->cells[axis] - 1;
@@ -222,18 +222,18 @@ static between between_of(const clv_recast *r, int axis, int at)
 /* A plane of the result: the cells' means, linearly between cells and between bins. */
 static int plane(void *user, size_t index, int worker)
 {
-    const clv_recast *r = user;
+    const clv_synthesis *r = user;
     const int *size = r->grid->size, *n = r->cells;
     const int corners = n[0] == 1 && n[1] == 1 && n[2] == 1 ? 1 : 8;
     const between of_z = between_of(r, 2, (int)index);
     (void)worker;
     for (int y = 0; y < size[1]; y++) {
         const between of_y = between_of(r, 1, y);
-        const float *row[4], *values = r->values + clv_recast_at(r->grid, 0, y, (int)index);
-        float *out = r->out + clv_recast_at(r->grid, 0, y, (int)index);
+        const float *row[4], *values = r->values + clv_contrast_at(r->grid, 0, y, (int)index);
+        float *out = r->out + clv_contrast_at(r->grid, 0, y, (int)index);
         for (int k = 0; k < 4; k++)
             row[k] = r->sums + ((size_t)of_z.cell[k >> 1] * (size_t)n[1] + (size_t)of_y.cell[k & 1]) *
-                                   (size_t)n[0] * CLV_RECAST_WIDE;
+                                   (size_t)n[0] * CLV_CONTRAST_WIDE;
         for (int x = 0; x < size[0]; x++) {
             const float value = values[x];
             if (!isfinite(value)) {
@@ -242,14 +242,14 @@ static int plane(void *user, size_t index, int worker)
             }
             const between of_x = between_of(r, 0, x);
             const double bin = bin_of(r, value);
-            const int b = bin < CLV_RECAST_BINS - 2 ? (int)bin : CLV_RECAST_BINS - 2;
+            const int b = bin < CLV_CONTRAST_BINS - 2 ? (int)bin : CLV_CONTRAST_BINS - 2;
             const float up = (float)(bin - b);
             float mean = 0;
             for (int k = 0; k < corners; k++) {
                 const float w = of_x.part[k & 1] * of_y.part[k >> 1 & 1] * of_z.part[k >> 2];
                 if (w == 0)
                     continue;
-                const float *m = row[k >> 1] + of_x.cell[k & 1] * CLV_RECAST_WIDE + b;
+                const float *m = row[k >> 1] + of_x.cell[k & 1] * CLV_CONTRAST_WIDE + b;
                 mean += w * (m[0] + up * (m[1] - m[0]));
             }
             out[x] = mean;
@@ -259,7 +259,7 @@ static int plane(void *user, size_t index, int worker)
 }
 
 /* Where a sample lies on the grid, voxels; false where it does not. */
-bool clv_recast_place(const clv_recast *r, int x, int y, int z, size_t i, double at[3])
+bool clv_contrast_place(const clv_synthesis *r, int x, int y, int z, size_t i, double at[3])
 {
     const double from[4] = {x, y, z, 1};
     for (int a = 0; a < 3; a++)
@@ -278,10 +278,10 @@ bool clv_recast_place(const clv_recast *r, int x, int y, int z, size_t i, double
 }
 
 /* Which cell that is in. */
-static bool cell_of(const clv_recast *r, int x, int y, int z, size_t i, size_t *item)
+static bool cell_of(const clv_synthesis *r, int x, int y, int z, size_t i, size_t *item)
 {
     double at[3];
-    if (!clv_recast_place(r, x, y, z, i, at))
+    if (!clv_contrast_place(r, x, y, z, i, at))
         return false;
     *item = ((size_t)(at[2] * r->per_cell[2] + .5) * (size_t)r->cells[1] +
              (size_t)(at[1] * r->per_cell[1] + .5)) *
@@ -290,7 +290,7 @@ static bool cell_of(const clv_recast *r, int x, int y, int z, size_t i, size_t *
     return true;
 }
 
-int clv_recast_make(clv_recast *r, double sigma, bool *made)
+int clv_contrast_make(clv_synthesis *r, double sigma, bool *made)
 {
     int status = CLVOX_OK;
     double edge[3], cell = CELL * sigma, reach[3];
@@ -306,27 +306,27 @@ int clv_recast_make(clv_recast *r, double sigma, bool *made)
         r->cells[a] = (int)((r->grid->size[a] - 1) * r->per_cell[a] + .5) + 1;
         items *= (size_t)r->cells[a];
     }
-    if (!clv_recast_range(r))
+    if (!clv_contrast_range(r))
         return CLVOX_OK;
-    r->sums = clv_large_zeros(items * CLV_RECAST_WIDE * sizeof *r->sums);
-    r->next = clv_large(items * CLV_RECAST_WIDE * sizeof *r->next);
+    r->sums = clv_large_zeros(items * CLV_CONTRAST_WIDE * sizeof *r->sums);
+    r->next = clv_large(items * CLV_CONTRAST_WIDE * sizeof *r->next);
     if (!r->sums || !r->next) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "registration: out of host memory");
         goto end;
     }
     CLV_EACH_SAMPLE(r, x, y, z)
     {
-        size_t item, i = clv_recast_at(r->samples, x, y, z);
-        if (!clv_recast_known(r, i) || !cell_of(r, x, y, z, i, &item))
+        size_t item, i = clv_contrast_at(r->samples, x, y, z);
+        if (!clv_contrast_known(r, i) || !cell_of(r, x, y, z, i, &item))
             continue;
         const int bin = (int)(bin_of(r, r->image[i]) + .5);
-        float *to = r->sums + item * CLV_RECAST_WIDE + bin;
+        float *to = r->sums + item * CLV_CONTRAST_WIDE + bin;
         to[0]++;
-        to[CLV_RECAST_BINS] += r->other[i];
+        to[CLV_CONTRAST_BINS] += r->other[i];
         r->all[bin]++;
-        r->all[CLV_RECAST_BINS + bin] += (double)r->other[i];
+        r->all[CLV_CONTRAST_BINS + bin] += (double)r->other[i];
     }
-    for (int b = 0; b < CLV_RECAST_WIDE && items == 1; b++)
+    for (int b = 0; b < CLV_CONTRAST_WIDE && items == 1; b++)
         r->sums[b] = (float)r->all[b];
     whole(r);
     for (int a = 0; a < 3 && isfinite(sigma); a++)
@@ -341,10 +341,10 @@ end:
     return status;
 }
 
-int clv_recast_image(const clvox_grid *grid, const float *image, const float *other, double sigma, float *out,
-                     bool *made)
+int clv_contrast_image(const clvox_grid *grid, const float *image, const float *other, double sigma,
+                       float *out, bool *made)
 {
-    clv_recast r = {
+    clv_synthesis r = {
         .grid = grid, .samples = grid, .image = image, .other = other, .values = image, .out = out};
-    return clv_recast_make(&r, sigma, made);
+    return clv_contrast_make(&r, sigma, made);
 }

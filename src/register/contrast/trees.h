@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an image shows at a place, from what another one shows around it: trees fitted one after another to
  * what the ones before leave (gradient boosting; Friedman 2001). */
-#ifndef CLV_REGISTER_RECAST_TREES_H
-#define CLV_REGISTER_RECAST_TREES_H
+#ifndef CLV_REGISTER_CONTRAST_TREES_H
+#define CLV_REGISTER_CONTRAST_TREES_H
 
 #include <stddef.h>
 #include <stdint.h>

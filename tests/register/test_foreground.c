@@ -49,7 +49,7 @@ static clvox_volume *ball(void)
 }
 
 /* The same columns by looking at every voxel and every row of cells. */
-static void find_plainly(const clv_content *c, const clvox_grid *level, const double first[3],
+static void find_plainly(const clv_foreground *c, const clvox_grid *level, const double first[3],
                          const double step[3], const double room[3], int row, int columns[2])
 {
     const int at[2] = {row % level->size[1], row / level->size[1]};
@@ -84,7 +84,7 @@ static void find_plainly(const clv_content *c, const clvox_grid *level, const do
     }
 }
 
-static void compare_level(const clv_content *c, const int begin[3], const int size[3], double shrink,
+static void compare_level(const clv_foreground *c, const int begin[3], const int size[3], double shrink,
                           const double room[3])
 {
     clvox_grid part = oblique(), level;
@@ -101,7 +101,7 @@ static void compare_level(const clv_content *c, const int begin[3], const int si
         first[a] = (begin[a] + .5 * (size[a] - 1)) * spacing[a] - .5 * (level.size[a] - 1) * edge[a];
     const int rows = level.size[1] * level.size[2];
     int *columns = malloc(clv_within_bytes(level.size));
-    assert_ok(clv_content_around(c, &level, room, columns, &share, &missed));
+    assert_ok(clv_foreground_around(c, &level, room, columns, &share, &missed));
     for (int r = 0; r < rows; r++) {
         int want[2];
         find_plainly(c, &level, first, edge, room, r, want);
@@ -119,10 +119,10 @@ static void rows_around_a_ball(void **state)
 {
     (void)state;
     clvox_volume *v = ball();
-    clv_content c;
-    assert_ok(clv_content_begin(&v->grid, &c));
+    clv_foreground c;
+    assert_ok(clv_foreground_begin(&v->grid, &c));
     assert_true(c.edge[0] == 4 && c.edge[1] == 3 && c.edge[2] == 2);
-    assert_ok(clv_content_mark(&c, v, .5f, .125));
+    assert_ok(clv_foreground_mark(&c, v, .5f, .125));
     int cells = 0;
     for (int i = 0; i < c.size[0] * c.size[1] * c.size[2]; i++) {
         const int at[3] = {i % c.size[0], i / c.size[0] % c.size[1], i / c.size[0] / c.size[1]};
@@ -144,7 +144,7 @@ static void rows_around_a_ball(void **state)
     compare_level(&c, begin, size, 1, room);
     compare_level(&c, begin, size, 2, room);
     compare_level(&c, begin, size, 3.5, all);
-    clv_content_free(&c);
+    clv_foreground_free(&c);
     clvox_volume_destroy(&v);
 }
 
@@ -153,20 +153,20 @@ static void a_voxel_and_none(void **state)
 {
     (void)state;
     clvox_volume *v = ball();
-    clv_content c;
+    clv_foreground c;
     const double room[3] = {5.3, 5.3, 5.3};
     for (int i = 0; i < N; i++)
         v->data[i] = i == (7 * NY + 20) * NX + 30;
-    assert_ok(clv_content_begin(&v->grid, &c));
+    assert_ok(clv_foreground_begin(&v->grid, &c));
     compare_level(&c, (const int[3]){0, 0, 0}, v->grid.size, 1, room);
-    assert_ok(clv_content_mark(&c, v, 0, .125));
+    assert_ok(clv_foreground_mark(&c, v, 0, .125));
     for (int i = 0; i < c.size[0] * c.size[1] * c.size[2]; i++)
         assert_false(c.holds[i]);
-    assert_ok(clv_content_mark(&c, v, 0, 0));
+    assert_ok(clv_foreground_mark(&c, v, 0, 0));
     for (int i = 0; i < c.size[0] * c.size[1] * c.size[2]; i++)
         assert_true(c.holds[i] == (i == (3 * c.size[1] + 6) * c.size[0] + 7));
     compare_level(&c, (const int[3]){0, 0, 0}, v->grid.size, 1, room);
-    clv_content_free(&c);
+    clv_foreground_free(&c);
     clvox_volume_destroy(&v);
 }
 
@@ -176,22 +176,22 @@ static void thick_voxels_and_a_slice(void **state)
     (void)state;
     clvox_grid grid = {.size = {5, 3, 1}};
     clvox_volume *v;
-    clv_content c;
+    clv_foreground c;
     int columns[6];
     double share, missed;
     for (int i = 0; i < 4; i++)
         grid.to_ras[i][i] = i < 3 ? 6 : 1;
     assert_ok(clvox_volume_create(&grid, 1, CLVOX_KIND_SCALAR, &v));
     v->data[5 + 3] = 1;
-    assert_ok(clv_content_begin(&grid, &c));
+    assert_ok(clv_foreground_begin(&grid, &c));
     assert_true(c.edge[0] == 1 && c.size[0] == 5 && c.size[2] == 1);
-    assert_ok(clv_content_mark(&c, v, .5f, .125));
-    assert_ok(clv_content_around(&c, &grid, (const double[3]){4, 4, 4}, columns, &share, &missed));
+    assert_ok(clv_foreground_mark(&c, v, .5f, .125));
+    assert_ok(clv_foreground_around(&c, &grid, (const double[3]){4, 4, 4}, columns, &share, &missed));
     assert_true(missed == 0);
     const int want[6] = {3, 4, 2, 5, 3, 4};
     assert_memory_equal(columns, want, sizeof want);
     assert_true(fabs(share - 5. / 15) < 1e-12);
-    clv_content_free(&c);
+    clv_foreground_free(&c);
     clvox_volume_destroy(&v);
 }
 
@@ -203,7 +203,7 @@ static void a_bar_is_missed(void **state)
     enum { SIDE = 40, BAR = 30, FAR = 34, BLOCK = 8 };
     clvox_grid grid = {.size = {SIDE, SIDE, SIDE}};
     clvox_volume *v;
-    clv_content c;
+    clv_foreground c;
     int *columns = malloc(clv_within_bytes(grid.size));
     const double room[3] = {6, 6, 6};
     double share, missed, block = BLOCK * BLOCK * BLOCK, bar = 3 * BAR;
@@ -215,21 +215,21 @@ static void a_bar_is_missed(void **state)
         for (int k = 0; k < BLOCK * BLOCK && z < BLOCK; k++)
             v->data[(z * SIDE + k / BLOCK) * SIDE + k % BLOCK] = 1;
     }
-    assert_ok(clv_content_begin(&grid, &c));
-    assert_ok(clv_content_mark(&c, v, .5f, .125));
-    assert_ok(clv_content_around(&c, &grid, room, columns, &share, &missed));
+    assert_ok(clv_foreground_begin(&grid, &c));
+    assert_ok(clv_foreground_mark(&c, v, .5f, .125));
+    assert_ok(clv_foreground_around(&c, &grid, room, columns, &share, &missed));
     assert_true(fabs(missed - bar / (bar + block)) < 1e-12);
-    assert_ok(clv_content_around(&c, &grid, (const double[3]){60, 60, 60}, columns, &share, &missed));
+    assert_ok(clv_foreground_around(&c, &grid, (const double[3]){60, 60, 60}, columns, &share, &missed));
     assert_true(missed == 0 && share == 1);
     for (int z = 0; z < BAR; z++)
         v->data[(z * SIDE + FAR) * SIDE + FAR] = 0;
-    assert_ok(clv_content_mark(&c, v, .5f, .125));
-    assert_ok(clv_content_around(&c, &grid, room, columns, &share, &missed));
+    assert_ok(clv_foreground_mark(&c, v, .5f, .125));
+    assert_ok(clv_foreground_around(&c, &grid, room, columns, &share, &missed));
     assert_true(fabs(missed - bar / (bar + block) / 2) < 1e-12);
     grid.size[0] = FAR; /* a part that the bar is not in */
-    assert_ok(clv_content_around(&c, &grid, room, columns, &share, &missed));
+    assert_ok(clv_foreground_around(&c, &grid, room, columns, &share, &missed));
     assert_true(missed == 0);
-    clv_content_free(&c);
+    clv_foreground_free(&c);
     clvox_volume_destroy(&v);
     free(columns);
 }
@@ -322,5 +322,5 @@ int main(void)
     test_case(thick_voxels_and_a_slice, "thick voxels, one slice");
     test_case(a_bar_is_missed, "a bar fills no cell, and is missed");
     test_case(bytes_are_those_that_are_walked, "bytes are those that are walked");
-    return test_run("content", harness_close);
+    return test_run("foreground", harness_close);
 }

@@ -32,9 +32,9 @@ static void domain_of(clvox_volume *fixed, clvox_volume *mask, clvox_grid *out)
     clvox_register_images images = {.channels = 1, .fixed = {fixed}, .fixed_mask = mask};
     clv_registration run = {.fixed_grid = fixed->grid, .image_count = 1, .channel_count = 1};
     run.channels[0].weight = 1;
-    assert_ok(clv_register_domain(&run, &images));
+    assert_ok(clv_register_crop(&run, &images));
     *out = run.domain;
-    clv_content_free(&run.content);
+    clv_foreground_free(&run.foreground);
 }
 
 static void assert_box(const clvox_grid *grid, const int first[3], const int last[3])
@@ -134,5 +134,5 @@ int main(void)
     test_case(noise_and_bright_voxels_are_none, "noise and bright voxels are no content");
     test_case(extremes_count_wherever_they_lie, "extremes count wherever they lie in a slice");
     test_case(masks_count_and_empty_images_do_not, "masks count, empty images do not");
-    return test_run("domain", NULL);
+    return test_run("crop", NULL);
 }

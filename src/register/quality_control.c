@@ -24,15 +24,15 @@ static const double SHOWS = .035;
  * variance (adults with noise, heads in wrong places, 2026-11-26); a coarse run states the variance of the
  * full grid, which differs a little, later. */
 static const double COARSE_LINEAR = .27, COARSE_YIELD = 1.6, ROOM = 1.2;
-/* What MIND gains for the variance where there is content: recast heads with strong bias fields .084 or more,
- * unrelated images .05 at most. For that of the whole grid, which tells where there is no air, of images that
- * hardly correlate: heads with bias or of another contrast .31 or more (less if that is not monotonic), heads
- * in wrong places .24 at most, unrelated images .21 (adults, 2026-11-28). By --quick unrelated images gain
- * .09 and .29, and are missed. */
+/* What MIND gains for the variance where there is content: synthesized heads with strong bias fields .084 or
+ * more, unrelated images .05 at most. For that of the whole grid, which tells where there is no air, of
+ * images that hardly correlate: heads with bias or of another contrast .31 or more (less if that is not
+ * monotonic), heads in wrong places .24 at most, unrelated images .21 (adults, 2026-11-28). By --quick
+ * unrelated images gain .09 and .29, and are missed. */
 static const double RECAST_YIELD = .078, RECAST_WHOLE = .27, RECAST_ALIKE = .875;
-/* Noisy heads that were recast: coarse images end more alike (.75 and more) than those with wrong affines
- * (.70 at most), and gain 8 times the variance of what they lacked, unrelated ones 3 to 5 times (adults,
- * 2026-11-28). */
+/* Noisy heads that were synthesized: coarse images end more alike (.75 and more) than those with wrong
+ * affines (.70 at most), and gain 8 times the variance of what they lacked, unrelated ones 3 to 5 times
+ * (adults, 2026-11-28). */
 static const double RECAST_COARSE = .72, RECAST_COARSE_YIELD = 6.5;
 /* Correlation of images that need not move, and mm that count as no movement (2026-11-23). */
 static const double SAME = .9999, MOVED = 1e-6;
@@ -151,9 +151,9 @@ static bool dear(const clv_metric_row *metric, const clv_register_evidence *e, c
     return gains_less(metric->yield, variance, r) && !alike_coarsely(&e->coarse, variance);
 }
 
-/* The same of images that were recast, which makes whatever lies one over the other alike, by MIND after
+/* The same of images that were synthesized, which makes whatever lies one over the other alike, by MIND after
  * runs by LNCC; where they are noisy, coarse ones tell. */
-static bool recast_in_vain(const clv_register_evidence *e, const clvox_register_result *r)
+static bool synthesized_in_vain(const clv_register_evidence *e, const clvox_register_result *r)
 {
     const double whole = changed(1, r);
     const bool apart = fabs(r->ncc_after) < RECAST_ALIKE,
@@ -167,7 +167,7 @@ static bool recast_in_vain(const clv_register_evidence *e, const clvox_register_
 bool clv_register_coarse_counts(const clv_registration *run, double content, const clvox_register_result *r)
 {
     const clv_metric_row *metric = clv_metric_find(run->options->metric);
-    return clv_recast_made(run) ||
+    return clv_contrast_made(run) ||
            (metric->hides && gains_less(metric->yield, ROOM * changed(content, r), r));
 }
 
@@ -177,7 +177,7 @@ static bool unlike(const clv_registration *run, const clv_register_evidence *e,
 {
     const clvox_register_options *o = run->options;
     return o->deform != CLVOX_DEFORM_NONE &&
-           (e->recast ? recast_in_vain(e, r) : dear(clv_metric_find(o->metric), e, r));
+           (e->synthesized ? synthesized_in_vain(e, r) : dear(clv_metric_find(o->metric), e, r));
 }
 
 /* Whether a deformation was asked for, and images that differ stayed where they were. */
@@ -190,7 +190,7 @@ static bool still(const clv_registration *run, const clvox_register_result *r)
     return o->deform != CLVOX_DEFORM_NONE && iterations > 0 && r->largest_mm < MOVED && r->ncc_linear < SAME;
 }
 
-void clv_register_judge(const clv_registration *run, const clv_register_evidence *evidence,
+void clv_quality_control(const clv_registration *run, const clv_register_evidence *evidence,
                         clvox_register_result *r)
 {
     r->suspicions = run->suspicions;
@@ -234,7 +234,7 @@ static int leave(const clv_problem *p, clvox_register_result *r)
                             .suspicions = p->evidence->suspicions};
     o.metric = o.linear_metric = r->metric;
     clv_matrix_copy(CLV_MATRIX(r->matrix), run.matrix);
-    clv_register_judge(&run, p->evidence, r);
+    clv_quality_control(&run, p->evidence, r);
     return CLVOX_OK;
 }
 

@@ -88,7 +88,7 @@ static bool counts(const clvox_register_images *images, int channel)
     return !(sum > 0) || images->weight[channel] > 0;
 }
 
-int clv_register_order(const clvox_register_images *images, bool contents)
+int clv_symmetric_order(const clvox_register_images *images, bool contents)
 {
     const clvox_grid *fixed = &clv_register_first(images, false)->grid,
                      *moving = &clv_register_first(images, true)->grid;
@@ -175,7 +175,7 @@ void clv_problem_order(clv_problem *p, bool moving_first)
 
 static int enter(clv_problem *p)
 {
-    clv_problem_order(p, clv_register_order(p->originals, true) > 0);
+    clv_problem_order(p, clv_symmetric_order(p->originals, true) > 0);
     return CLVOX_OK;
 }
 
@@ -187,10 +187,10 @@ static int leave(const clv_problem *p, clvox_register_result *result)
 
 const clv_step clv_step_symmetric_order = {.name = "symmetric order", .enter = enter, .leave = leave};
 
-bool clv_register_plan_order(const clvox_register_images *images, const clvox_register_options *options,
+bool clv_symmetric_plan(const clvox_register_images *images, const clvox_register_options *options,
                              clvox_register_plan *plan)
 {
-    plan->exchanged = exchanges(images, options) && clv_register_order(images, true) > 0;
+    plan->exchanged = exchanges(images, options) && clv_symmetric_order(images, true) > 0;
     return plan->exchanged;
 }
 
@@ -377,7 +377,7 @@ end:
     return status;
 }
 
-int clv_register_join(clv_registration *run, const clvox_grid *at, float smallest, const clv_halves *h)
+int clv_symmetric_join(clv_registration *run, const clvox_grid *at, float smallest, const clv_halves *h)
 {
     int status = CLVOX_OK, passes = 0;
     if (run->order == CLV_ORDER_EXCHANGED)

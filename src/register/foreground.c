@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "register/content.h"
+#include "register/foreground.h"
 
 #include <float.h>
 #include <math.h>
@@ -15,16 +15,16 @@
  * few. */
 static const double CELL_MM = 4;
 
-static size_t cells(const clv_content *c)
+static size_t cells(const clv_foreground *c)
 {
     return (size_t)c->size[0] * (size_t)c->size[1] * (size_t)c->size[2];
 }
 
-int clv_content_begin(const clvox_grid *grid, clv_content *c)
+int clv_foreground_begin(const clvox_grid *grid, clv_foreground *c)
 {
     double edge[3];
     clvox_grid_spacing(grid, edge);
-    *c = (clv_content){.grid = *grid};
+    *c = (clv_foreground){.grid = *grid};
     for (int a = 0; a < 3; a++) {
         c->edge[a] = (int)fmin(fmax(1, ceil(CELL_MM / edge[a] - 1e-3)), grid->size[a]);
         c->size[a] = (grid->size[a] + c->edge[a] - 1) / c->edge[a];
@@ -34,7 +34,7 @@ int clv_content_begin(const clvox_grid *grid, clv_content *c)
     return c->holds && c->shows ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
 }
 
-void clv_content_free(clv_content *c)
+void clv_foreground_free(clv_foreground *c)
 {
     free(c->holds);
     free(c->shows);
@@ -43,7 +43,7 @@ void clv_content_free(clv_content *c)
 }
 
 typedef struct marking {
-    clv_content *content;
+    clv_foreground *content;
     const clvox_volume *volume;
     float threshold;
     double share;
@@ -55,7 +55,7 @@ typedef struct marking {
 static int mark_layer(void *user, size_t k, int worker)
 {
     const marking *m = user;
-    clv_content *c = m->content;
+    clv_foreground *c = m->content;
     const int *n = c->grid.size, *edge = c->edge;
     const int z0 = (int)k * edge[2], z1 = z0 + edge[2] < n[2] ? z0 + edge[2] : n[2];
     const size_t first = k * (size_t)c->size[0] * (size_t)c->size[1];
@@ -82,7 +82,7 @@ static int mark_layer(void *user, size_t k, int worker)
     return CLVOX_OK;
 }
 
-int clv_content_mark(clv_content *c, const clvox_volume *volume, float threshold, double share)
+int clv_foreground_mark(clv_foreground *c, const clvox_volume *volume, float threshold, double share)
 {
     int status = CLVOX_OK;
     double all = 0;
@@ -104,7 +104,7 @@ end:
 }
 
 typedef struct around {
-    const clv_content *content;
+    const clv_foreground *content;
     const clvox_grid *level;
     const double *room;
     double edge[3]; /* mm between voxels of the images */
@@ -193,7 +193,7 @@ static int find_plane(void *user, size_t z, int worker)
 /* From where to where, mm, each row of cells has content. */
 static void find_ends(const around *s)
 {
-    const clv_content *c = s->content;
+    const clv_foreground *c = s->content;
     const double cell = c->edge[0] * s->edge[0];
     for (size_t r = 0; r < (size_t)c->size[1] * (size_t)c->size[2]; r++) {
         const unsigned char *row = c->holds + r * (size_t)c->size[0];
@@ -210,7 +210,7 @@ static void find_ends(const around *s)
 /* Of each cell of an axis the voxel of the level where its middle lies; -1: none. */
 static void find_middles(const around *s, int axis, int *at)
 {
-    const clv_content *c = s->content;
+    const clv_foreground *c = s->content;
     for (int k = 0; k < c->size[axis]; k++) {
         const double middle =
             floor((((k + .5) * c->edge[axis] - .5) * s->edge[axis] - s->origin[axis]) / s->step[axis] + .5);
@@ -222,7 +222,7 @@ static void find_middles(const around *s, int axis, int *at)
  * the cells of all axes. */
 static double missed_by(const around *s, int *at)
 {
-    const clv_content *c = s->content;
+    const clv_foreground *c = s->content;
     const int *at_x = at, *at_y = at + c->size[0], *at_z = at_y + c->size[1];
     const double *shows = c->shows;
     double missed = 0, all = 0;
@@ -243,8 +243,8 @@ static double missed_by(const around *s, int *at)
     return all > 0 ? missed / all : 0;
 }
 
-int clv_content_around(const clv_content *c, const clvox_grid *level, const double room[3], int *columns,
-                       double *part, double *missed)
+int clv_foreground_around(const clv_foreground *c, const clvox_grid *level, const double room[3],
+                          int *columns, double *part, double *missed)
 {
     int status = CLVOX_OK;
     around s = {.content = c, .level = level, .room = room, .columns = columns};

@@ -5,8 +5,8 @@
 
 #include "clvox/threads.h"
 #include "op/image/resample.h"
-#include "register/recast/meeting.h"
-#include "register/recast/recast.h"
+#include "register/contrast/meeting.h"
+#include "register/contrast/synthesis.h"
 
 /* Where contrasts are told apart: at so many mm images of other contrasts are less alike than `less`,
  * those of one more than `more`; between the two the next scale tells. */
@@ -27,12 +27,12 @@ static int coarsen(clv_registration *run, double mm, const clv_buffer *image, co
     return clv_downsample(run->ctx, image, grid, scratch, out, to);
 }
 
-/* How alike the images of a side are: recast by what is within sigma, which takes longest, by the whole, and
- * as they are. */
+/* How alike the images of a side are: synthesized by what is within sigma, which takes longest, by the whole,
+ * and as they are. */
 enum { NEAR, WHOLE, RAW, WAYS };
 typedef struct comparison {
     const clv_meeting *meeting;
-    float *values[2]; /* of a side, by clv_recast_meet() */
+    float *values[2]; /* of a side, by clv_contrast_meet() */
     double sigma, agreement[WAYS][2];
     int threads; /* of each way NEAR; the others keep to their own */
 } comparison;
@@ -45,21 +45,22 @@ static int compare(void *user, size_t index, int worker)
     const clvox_grid *grid = c->meeting->grid[moving];
     const size_t n = clvox_grid_voxels(grid);
     const float *here = c->values[moving], *there = here + n;
-    float *recast_image = c->values[moving] + (way == NEAR ? 2 : 3) * n;
+    float *synthesized_image = c->values[moving] + (way == NEAR ? 2 : 3) * n;
     bool made = true;
     const int before = clvox_threads_own(way == NEAR ? c->threads : 1);
     (void)worker;
     if (way != RAW)
-        CLV_TRY(clv_recast_image(grid, here, there, way == NEAR ? c->sigma : INFINITY, recast_image, &made));
+        CLV_TRY(clv_contrast_image(grid, here, there, way == NEAR ? c->sigma : INFINITY, synthesized_image,
+                                   &made));
     c->agreement[way][moving] =
-        made ? clv_recast_agreement(grid, way == RAW ? here : recast_image, there) : NAN;
+        made ? clv_contrast_agreement(grid, way == RAW ? here : synthesized_image, there) : NAN;
 end:
     clvox_threads_own(before);
     return status;
 }
 
 /* The square of the images' agreement at so many mm, with its sign, over the product of that once they are
- * recast nearby and that once they are over the whole image. NaN where few windows have content. */
+ * synthesized nearby and that once they are over the whole image. NaN where few windows have content. */
 static int alike(clv_registration *run, double sigma, double mm, double *share)
 {
     int status = CLVOX_OK;
@@ -73,7 +74,7 @@ static int alike(clv_registration *run, double sigma, double mm, double *share)
     both.threads = (clvox_threads() - 2 * (WAYS - 1)) / 2;
     both.threads = both.threads > 1 ? both.threads : 1;
     for (int k = 0; k < 2 && status >= 0; k++)
-        status = clv_recast_meet(run, &m, k == 1, &both.values[k]);
+        status = clv_contrast_meet(run, &m, k == 1, &both.values[k]);
     if (status >= 0)
         status = clvox_parallel(2 * WAYS, compare, &both);
     free(both.values[0]);
@@ -86,25 +87,25 @@ end:
     return status;
 }
 
-bool clv_recast_looks(const clv_registration *run)
+bool clv_contrast_looks(const clv_registration *run)
 {
     const clvox_register_options *o = run->options;
     return o->by_contrast && o->linear != CLVOX_LINEAR_NONE && o->metric == CLVOX_METRIC_LNCC &&
            !o->besides && run->channel_count == 1 && run->image_count == 1;
 }
 
-int clv_recast_differ(clv_registration *run, double sigma, bool *differ)
+int clv_contrast_differ(clv_registration *run, double sigma, bool *differ)
 {
     /* At 4 mm pairs of T1 heads have .84 to .98, other contrasts .29 to .98. At
      * 2.5 mm heads have .85 or more, also with noise of a sixth of the brightest tissue; other contrasts
      * that LNCC ends badly on .83 or less. Crops have too few windows at 4 mm: hippocampi of one contrast
      * have .96 or more at 2 mm, of others mostly .90 or less. */
     static const scale HEADS[] = {{4, .81, .9}, {2.5, .835, .835}}, CROPS[] = {{2, .93, .93}};
-    const bool heads = clv_recast_heads(run);
+    const bool heads = clv_contrast_heads(run);
     const scale *at = heads ? HEADS : CROPS, *end_of = at + (heads ? 2 : 1);
     int status = CLVOX_OK;
     clv_own_units own;
-    clv_recast_enter(run, &own);
+    clv_units_enter(run, &own);
     for (double share; at < end_of; at++) {
         CLV_TRY(alike(run, sigma, at->mm, &share));
         if (!isfinite(share))
@@ -114,6 +115,6 @@ int clv_recast_differ(clv_registration *run, double sigma, bool *differ)
             break;
     }
 end:
-    clv_recast_leave(run, &own);
+    clv_units_leave(run, &own);
     return status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "register/recast/meeting.h"
+#include "register/contrast/meeting.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -7,15 +7,15 @@
 #include "base/matrix.h"
 #include "op/image/resample.h"
 
-double clv_recast_units(const clv_registration *run)
+double clv_units_apart(const clv_registration *run)
 {
     const double scale = cbrt(fabs(clv_matrix_determinant(CLV_MATRIX(run->matrix))));
     return scale >= .5 && scale <= 2 ? 1 : scale;
 }
 
-void clv_recast_enter(clv_registration *run, clv_own_units *own)
+void clv_units_enter(clv_registration *run, clv_own_units *own)
 {
-    const double units = clv_recast_units(run);
+    const double units = clv_units_apart(run);
     own->grid = run->moving_grid;
     clv_matrix_copy(CLV_MATRIX(run->matrix), own->matrix);
     for (int i = 0; i < 3 && units != 1; i++)
@@ -25,13 +25,13 @@ void clv_recast_enter(clv_registration *run, clv_own_units *own)
         }
 }
 
-void clv_recast_leave(clv_registration *run, const clv_own_units *own)
+void clv_units_leave(clv_registration *run, const clv_own_units *own)
 {
     run->moving_grid = own->grid;
     clv_matrix_copy(CLV_MATRIX(own->matrix), run->matrix);
 }
 
-int clv_recast_leave_out(clv_registration *run, const clv_buffer *mask, const clvox_grid *mask_grid,
+int clv_contrast_leave_out(clv_registration *run, const clv_buffer *mask, const clvox_grid *mask_grid,
                          const clvox_grid *grid, const clv_map *map, const clv_buffer *u, float *scratch,
                          float *values)
 {
@@ -54,10 +54,10 @@ static int leave_out(clv_registration *run, const clv_buffer *mask, const clvox_
 {
     clv_map map;
     clv_map_between(grid, mask_grid, matrix, 0, &map);
-    return clv_recast_leave_out(run, mask, mask_grid, grid, &map, NULL, scratch, values);
+    return clv_contrast_leave_out(run, mask, mask_grid, grid, &map, NULL, scratch, values);
 }
 
-int clv_recast_meet(clv_registration *run, const clv_meeting *m, bool moving, float **values)
+int clv_contrast_meet(clv_registration *run, const clv_meeting *m, bool moving, float **values)
 {
     int status = CLVOX_OK;
     const clvox_grid *grid = m->grid[moving], *from = m->grid[!moving],

@@ -8,7 +8,7 @@
 #include "base/matrix.h"
 #include "op/harness.h"
 #include "register/pair.h"
-#include "register/recast/recast.h"
+#include "register/contrast/synthesis.h"
 #include "runtime/device/context.h"
 
 enum { X = 32, Y = 30, Z = 28, N = X * Y * Z };
@@ -38,7 +38,7 @@ static void functions_are_found(void **state)
     waves(image);
     for (int i = 0; i < N; i++)
         other[i] = 3 - 2 * tent(image[i]);
-    assert_ok(clv_recast_image(&grid, image, other, nearby ? 20 : INFINITY, out, &made));
+    assert_ok(clv_contrast_image(&grid, image, other, nearby ? 20 : INFINITY, out, &made));
     assert_true(made);
     for (int i = 0; i < N; i++) /* bins are .02 wide, and their means take neighbours in */
         assert_that(fabsf(out[i] - other[i]) <
@@ -56,7 +56,7 @@ static void nearby_counts(void **state)
     for (int i = 0; i < N; i++)
         other[i] = i % X < X / 2 ? image[i] : 1 - image[i];
     for (int k = 0; k < 2; k++) {
-        assert_ok(clv_recast_image(&grid, image, other, k ? 8 : INFINITY, out, &made));
+        assert_ok(clv_contrast_image(&grid, image, other, k ? 8 : INFINITY, out, &made));
         for (int i = 0; i < N; i++)
             if (i % X < 4 || i % X >= X - 4)
                 error[k] += (double)fabsf(out[i] - other[i]);
@@ -75,7 +75,7 @@ static void means_are_those_of_all_voxels(void **state)
     waves(image);
     for (int i = 0; i < N; i++)
         other[i] = (float)sin(.31 * (i % X)) * tent(image[i]);
-    assert_ok(clv_recast_image(&grid, image, other, SIGMA, out, &made));
+    assert_ok(clv_contrast_image(&grid, image, other, SIGMA, out, &made));
     for (int i = 0; i < N; i++) {
         low = fmin(low, (double)image[i]);
         high = fmax(high, (double)image[i]);
@@ -108,7 +108,7 @@ static void what_is_no_number_stays(void **state)
     image[7] = -INFINITY;
     other[900] = NAN;
     other[901] = INFINITY;
-    assert_ok(clv_recast_image(&grid, image, other, 20, out, &made));
+    assert_ok(clv_contrast_image(&grid, image, other, 20, out, &made));
     assert_true(made && isnan(out[5]) && out[6] == INFINITY && out[7] == -INFINITY);
     for (int i = 8; i < N; i++)
         assert_that(out[i] >= -.01f && out[i] <= 1.01f, "%g at %d", (double)out[i], i);
@@ -122,7 +122,7 @@ static void constants_are_left(void **state)
     waves(other);
     for (int i = 0; i < N; i++)
         (which ? image : other)[i] = 7;
-    assert_ok(clv_recast_image(&grid, image, other, 20, out, &made));
+    assert_ok(clv_contrast_image(&grid, image, other, 20, out, &made));
     assert_false(made);
 }
 
@@ -133,7 +133,7 @@ static void nothing_known_is_left(void **state)
     waves(image);
     for (int i = 0; i < N; i++)
         other[i] = NAN;
-    assert_ok(clv_recast_image(&grid, image, other, 20, out, &made));
+    assert_ok(clv_contrast_image(&grid, image, other, 20, out, &made));
     assert_false(made);
 }
 
@@ -144,11 +144,11 @@ static void agreement_has_a_sign(void **state)
     waves(image);
     for (int i = 0; i < N; i++)
         other[i] = 4 - 2 * image[i];
-    assert_true(clv_recast_agreement(&grid, image, image) > .9999);
-    assert_true(clv_recast_agreement(&grid, image, other) < -.9999);
+    assert_true(clv_contrast_agreement(&grid, image, image) > .9999);
+    assert_true(clv_contrast_agreement(&grid, image, other) < -.9999);
     for (int i = 0; i < N; i++)
         other[i] = 1;
-    assert_true(isnan(clv_recast_agreement(&grid, image, other)));
+    assert_true(isnan(clv_contrast_agreement(&grid, image, other)));
 }
 
 /* Windows of 5 voxels an edge at every second one, each summed by itself: the same bits, whatever the rows'
@@ -186,7 +186,7 @@ static void agreement_is_that_of_windows(void **state)
             }
         total += sum;
     }
-    const double agreement = clv_recast_agreement(&part, image, other);
+    const double agreement = clv_contrast_agreement(&part, image, other);
     assert_that(agreement == total / count, "%.17g, not %.17g", agreement, total / count);
 }
 
@@ -249,7 +249,7 @@ static void free_shifted(shifted *s)
         clv_buffer_destroy(all[i]);
 }
 
-/* Mean error of the recast fixed and of the recast moving image, away from what does not meet. */
+/* Mean error of the synthesized fixed and of the synthesized moving image, away from what does not meet. */
 static void errors_of(const shifted *s, double error[2])
 {
     enum { EDGE = 8 };
@@ -274,11 +274,11 @@ static void displacements_count(void **state)
     double error[2], blind[2];
     shifted s;
     make_shifted(&s, (1 - share) * SHIFT, -share * SHIFT);
-    assert_ok(clv_recast_again(&s.run, 20, false, &grid, s.u, share > 0 ? s.u_fixed : NULL));
+    assert_ok(clv_contrast_again(&s.run, 20, false, &grid, s.u, share > 0 ? s.u_fixed : NULL));
     errors_of(&s, error);
     free_shifted(&s);
     make_shifted(&s, 0, 0);
-    assert_ok(clv_recast_again(&s.run, 20, false, &grid, s.u, s.u_fixed));
+    assert_ok(clv_contrast_again(&s.run, 20, false, &grid, s.u, s.u_fixed));
     errors_of(&s, blind);
     free_shifted(&s);
     for (int k = 0; k < 2; k++)
@@ -300,7 +300,7 @@ static void places_follow(void **state)
             other[i] = 4 - other[i];
     clv_buffer_destroy(&s.run.channels[1].moving);
     s.run.channels[1].moving = harness_upload(ctx, other, sizeof other);
-    assert_ok(clv_recast_again(&s.run, 5, false, &grid, s.u, s.u_fixed));
+    assert_ok(clv_contrast_again(&s.run, 5, false, &grid, s.u, s.u_fixed));
     harness_download(ctx, s.run.channels[1].fixed, out, sizeof out);
     free_shifted(&s);
     for (int i = 0; i < N; i++) {
@@ -330,7 +330,7 @@ static void masks_count(void **state)
     clv_buffer_destroy(garbled);
     *garbled = harness_upload(ctx, moving ? other : image, sizeof other);
     *(moving ? &s.run.moving_mask : &s.run.fixed_mask) = harness_upload(ctx, mask, sizeof mask);
-    assert_ok(clv_recast_again(&s.run, INFINITY, false, &grid, s.u, NULL));
+    assert_ok(clv_contrast_again(&s.run, INFINITY, false, &grid, s.u, NULL));
     errors_of(&s, error);
     free_shifted(&s);
     assert_that(error[0] < .04 && error[1] < .04, "%g and %g", error[0], error[1]);
@@ -363,7 +363,7 @@ static void surroundings_count(void **state)
         for (int i = 0; i < 3 * N; i++)
             field[i] = i / N == 1 ? -2 : 0;
         s.u = harness_upload_field(ctx, field, N);
-        assert_ok(clv_recast_again(&s.run, 20, k > 0, &grid, s.u, NULL));
+        assert_ok(clv_contrast_again(&s.run, 20, k > 0, &grid, s.u, NULL));
         harness_download(ctx, s.run.channels[0].moving, inward, sizeof inward);
         free_shifted(&s);
         error[k] = 0;
@@ -411,7 +411,7 @@ static double content_of(shifted *s, const float *const fixed[2], const double s
     return report.content;
 }
 
-/* The share with content is that of the fixed image as it is, whichever image comes first: recast like a
+/* The share with content is that of the fixed image as it is, whichever image comes first: synthesized like a
  * noisy one it has no air. */
 static void content_is_the_fixed_images(void **state)
 {
@@ -425,7 +425,7 @@ static void content_is_the_fixed_images(void **state)
         out[i] = .5f + .4f * image[i];
         image[i] = i / X % Y < Y / 3 ? out[i] : 0;
     }
-    const bool own = clv_recast_own(&s.run);
+    const bool own = clv_contrast_own(&s.run);
     const double content =
         content_of(&s, (const float *const[2]){own ? out : image, own ? image : out}, (double[2]){.5, .5});
     assert_that(fabs(content - 1. / 3) < .02, "%g", content);
@@ -531,22 +531,22 @@ static void tissues_are_compared(void **state)
     double same, changed, cut, nothing;
     make_tissues(fixed, false, 1);
     make_tissues(moving, true, 2);
-    assert_ok(clv_recast_tissues(&head, fixed, moving, &changed));
+    assert_ok(clv_contrast_tissues(&head, fixed, moving, &changed));
     for (int i = 0; i < HN; i++)
         moving[i] = i / HX / HY < HZ / 3 ? NAN : 7 + .1f * fixed[i];
-    assert_ok(clv_recast_tissues(&head, fixed, moving, &cut));
+    assert_ok(clv_contrast_tissues(&head, fixed, moving, &cut));
     make_tissues(moving, false, 3);
-    assert_ok(clv_recast_tissues(&head, moving, fixed, &same));
+    assert_ok(clv_contrast_tissues(&head, moving, fixed, &same));
     assert_that(same > .85 && changed < -.7 && cut > .999, "%g, tissues changed %g, a third missing %g", same, changed, cut);
     for (int i = 0; i < HN; i++)
         moving[i] = NAN;
-    assert_ok(clv_recast_tissues(&head, fixed, moving, &nothing));
+    assert_ok(clv_contrast_tissues(&head, fixed, moving, &nothing));
     assert_true(isnan(nothing));
     for (int i = 0; i < HN; i++)
         moving[i] = 3;
-    assert_ok(clv_recast_tissues(&head, fixed, moving, &nothing));
+    assert_ok(clv_contrast_tissues(&head, fixed, moving, &nothing));
     assert_true(isnan(nothing));
-    assert_ok(clv_recast_tissues(&grid, fixed, fixed, &nothing)); /* 64 mm are no head */
+    assert_ok(clv_contrast_tissues(&grid, fixed, fixed, &nothing)); /* 64 mm are no head */
     assert_true(isnan(nothing));
 }
 
@@ -597,12 +597,12 @@ static void pairs_gain(void **state)
     o.by_contrast = 0;
     o.metric = CLVOX_METRIC_MIND;
     assert_ok(pair_register(ctx, p.fixed, p.moving, NULL, NULL, &o, &mind));
-    const double recast = pair_error(&p, &by_default, NULL, &largest),
+    const double synthesized = pair_error(&p, &by_default, NULL, &largest),
                  raw = pair_error(&p, &mind, NULL, &largest);
-    printf("# %.3f voxels before, %.3f recast, %.3f by MIND of the images as they are\n",
-           pair_start(&p, NULL), recast, raw);
+    printf("# %.3f voxels before, %.3f synthesized, %.3f by MIND of the images as they are\n",
+           pair_start(&p, NULL), synthesized, raw);
     assert_int_equal(by_default.metric, CLVOX_METRIC_MIND);
-    assert_true(recast < .6 * pair_start(&p, NULL) && recast < 1.05 * raw);
+    assert_true(synthesized < .6 * pair_start(&p, NULL) && synthesized < 1.05 * raw);
     double product[4][4];
     clv_matrix_multiply(CLV_MATRIX(by_default.matrix), CLV_MATRIX(back.matrix), product);
     for (int i = 0; i < 16; i++)
@@ -682,7 +682,7 @@ static clvox_volume *ball_in_air(bool recoloured, double shift)
     return v;
 }
 
-/* Air tells whether recast images belong together (judge.c): it is compared, and moves. */
+/* Air tells whether synthesized images belong together (quality_control.c): it is compared, and moves. */
 static void air_counts(void **state)
 {
     const bool recoloured = *(const int *)*state;
@@ -753,9 +753,9 @@ static bool said_to_differ(float (*contrast)(float), float edge, float noise, do
     c->moving = harness_upload(ctx, other, bytes);
     c->level_fixed = harness_output(ctx, bytes);
     c->level_moving = harness_output(ctx, bytes);
-    assert_ok(clv_recast_differ(&run, 20, &differ));
+    assert_ok(clv_contrast_differ(&run, 20, &differ));
     assert_true(run.matrix[0][0] == units && run.moving_grid.to_ras[0][0] == (double)edge * units);
-    assert_int_equal(clv_recast_heads(&run), edge > 3);
+    assert_int_equal(clv_contrast_heads(&run), edge > 3);
     clv_buffer **all[] = {&c->fixed,        &c->moving,     &c->level_fixed,
                           &c->level_moving, &run.scratch_a, &run.scratch_b};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -788,13 +788,14 @@ int main(void)
     test_case_at(agreement_is_that_of_windows, TEST_AT(0), "agreement is that of all windows, in rows of 32");
     test_case_at(agreement_is_that_of_windows, TEST_AT(1), "agreement is that of all windows, in rows of 31");
     test_case(agreement_has_a_sign, "agreement is 1 in one contrast and -1 where it is inverted");
-    test_case_at(displacements_count, TEST_AT(0), "images are recast again where a displacement leads");
-    test_case_at(displacements_count, TEST_AT(5), "images are recast again from a middle between them");
-    test_case(places_follow, "recast again, values mean what they mean at their place");
-    test_case_at(masks_count, TEST_AT(0), "recast again, what lies outside of the fixed mask does not count");
+    test_case_at(displacements_count, TEST_AT(0), "images are synthesized again where a displacement leads");
+    test_case_at(displacements_count, TEST_AT(5), "images are synthesized again from a middle between them");
+    test_case(places_follow, "synthesized again, values mean what they mean at their place");
+    test_case_at(masks_count, TEST_AT(0),
+                 "synthesized again, what lies outside of the fixed mask does not count");
     test_case_at(masks_count, TEST_AT(1),
-                 "recast again, what lies outside of the moving mask does not count");
-    test_case(surroundings_count, "recast again, what lies around tells apart what has one value");
+                 "synthesized again, what lies outside of the moving mask does not count");
+    test_case(surroundings_count, "synthesized again, what lies around tells apart what has one value");
     test_case_at(content_is_the_fixed_images, TEST_AT(0),
                  "content is that of the fixed image, which comes first");
     test_case_at(content_is_the_fixed_images, TEST_AT(1),
@@ -823,5 +824,5 @@ int main(void)
                      "crops of one contrast are told from those of others, in %s, with %d%% of noise", unit,
                      noise);
     }
-    return test_run("recast", harness_close);
+    return test_run("contrast", harness_close);
 }
