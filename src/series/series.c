@@ -39,7 +39,7 @@ typedef struct series_run {
 typedef struct target {
     clvox_register_options options;
     clv_registration run;
-    linear_stage stage;
+    clv_linear_stage stage;
     double smooth_mm; /* of both images, alike in all directions: so it does not rotate with the head */
     clv_problem stored, problem; /* in RAS order; and on one grid */
     const clvox_volume *mask; /* of the fixed image, on its grid; NULL: none */
@@ -137,7 +137,7 @@ static int target_send(const series_run *s, target *t, bool is_moving, const clv
         for (size_t k = 0; k < n; k++)
             known->data[k] = (all || known->data[k] > 0) && (!given || given[k] > 0);
         CLV_TRY(clv_buffer_write(s->ctx, mask, 0, known->data, n * sizeof(float)));
-        status = linear_levels_fill(&t->stage, is_moving);
+        status = clv_linear_levels_fill(&t->stage, is_moving);
         /* Too little is left, as in a mask at the border, or between holes: better all of it than nothing. */
         if (status != CLVOX_ERROR_DATA)
             break;
@@ -148,7 +148,7 @@ end:
 
 static void target_close(target *t)
 {
-    linear_levels_free(&t->stage);
+    clv_linear_levels_free(&t->stage);
     clv_pool_release(t->requests, t->count);
     clvox_volume_destroy(&t->known[0]);
     clvox_volume_destroy(&t->known[1]);
@@ -216,8 +216,8 @@ static int target_open(const series_run *s, const clvox_volume *image, clvox_met
     CLV_TRY(clv_pool_take(s->ctx, t->requests, count));
     t->count = count;
     CLV_TRY(clv_register_upload(&t->run, &images));
-    t->stage = (linear_stage){.run = &t->run, .metric = metric, .bins = s->o->bins};
-    CLV_TRY(linear_levels_take(&t->stage));
+    t->stage = (clv_linear_stage){.run = &t->run, .metric = metric, .bins = s->o->bins};
+    CLV_TRY(clv_linear_levels_take(&t->stage));
     CLV_TRY(target_send(s, t, false, images.fixed[0]));
     if (t->stage.flat)
         status =
@@ -248,28 +248,29 @@ static int target_find(const series_run *s, target *t, double starts[][4][4], in
                        double matrix[4][4], double *likeness)
 {
     int status = CLVOX_OK;
-    linear_stage *stage = &t->stage;
+    clv_linear_stage *stage = &t->stage;
     const clvox_linear kind = s->o->linear, stiff = kind == CLVOX_LINEAR_AFFINE ? CLVOX_LINEAR_RIGID : kind;
     const clvox_metric metric = stage->metric, coarse = clv_metric_find(metric)->coarse;
-    const linear_level *level = stage->level;
-    linear_state states[STARTS];
+    const clv_linear_level *level = stage->level;
+    clv_linear_state states[STARTS];
     clv_matrix_copy(CLV_MATRIX(starts[0]), matrix);
     *likeness = NAN;
     for (int i = 0; i < count; i++)
-        linear_from_matrix(stage, CLV_MATRIX(starts[i]), &states[i]);
+        clv_linear_from_matrix(stage, CLV_MATRIX(starts[i]), &states[i]);
     if (!near) {
-        CLV_TRY(linear_optimise(stage, &(linear_climb){{2, coarse, stage->bins, stiff}, 8, .02 * level[2].mm},
-                                states, count));
-        CLV_TRY(linear_sort(stage, states, &count, 0));
+        CLV_TRY(clv_linear_optimise(
+            stage, &(clv_linear_climb){{2, coarse, stage->bins, stiff}, 8, .02 * level[2].mm}, states,
+            count));
+        CLV_TRY(clv_linear_sort(stage, states, &count, 0));
         if (!count)
             goto end;
     }
-    CLV_TRY(linear_optimise(stage, &(linear_climb){{1, metric, stage->bins, kind}, 8, .005 * level[1].mm},
-                            states, 1));
-    CLV_TRY(linear_optimise(stage, &(linear_climb){{0, metric, stage->bins, kind}, 12, .001 * level[0].mm},
-                            states, 1));
+    CLV_TRY(clv_linear_optimise(
+        stage, &(clv_linear_climb){{1, metric, stage->bins, kind}, 8, .005 * level[1].mm}, states, 1));
+    CLV_TRY(clv_linear_optimise(
+        stage, &(clv_linear_climb){{0, metric, stage->bins, kind}, 12, .001 * level[0].mm}, states, 1));
     if (isfinite(states[0].value)) {
-        linear_to_matrix(stage, &states[0], matrix);
+        clv_linear_to_matrix(stage, &states[0], matrix);
         *likeness = states[0].value;
     }
 end:

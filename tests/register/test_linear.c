@@ -563,19 +563,19 @@ static void stretch_of_known_maps(void **state)
     static const double scales[][3] = {{1, 1, 1},     {1.2, 1, 1},  {.7, .9, 1.05},
                                        {3, 2.5, 2.6}, {-1, 1.3, 1}, {.01, .02, .015}};
     for (size_t k = 0; k < sizeof scales / sizeof *scales; k++) {
-        linear_state s = {.value = .5};
+        clv_linear_state s = {.value = .5};
         const double *v = scales[k];
         stretched(.7, v, -1.9, s.linear);
         double most = fmax(fmax(fabs(v[0]), fabs(v[1])), fabs(v[2])),
                least = fmin(fmin(fabs(v[0]), fabs(v[1])), fabs(v[2])), ratio = most / least;
-        assert_that(fabs(linear_unevenness(&s) - ratio) < 1e-9 * ratio, "%.12f, not %.12f",
-                    linear_unevenness(&s), ratio);
-        linear_weigh_stretch(&s, 1);
+        assert_that(fabs(clv_linear_unevenness(&s) - ratio) < 1e-9 * ratio, "%.12f, not %.12f",
+                    clv_linear_unevenness(&s), ratio);
+        clv_linear_weigh_stretch(&s, 1);
         double wanted = ratio > 1.22 ? .5 - .3 * (log(ratio) - log(1.22)) : .5;
         assert_that(fabs(s.value - wanted) < 1e-9, "%.12f, not %.12f", s.value, wanted);
     }
-    linear_state none = {.value = -INFINITY};
-    linear_weigh_stretch(&none, 1);
+    clv_linear_state none = {.value = -INFINITY};
+    clv_linear_weigh_stretch(&none, 1);
     assert_true(isinf(none.value));
 }
 
@@ -586,7 +586,7 @@ static void rolled_maps_keep_the_outline(void **state)
     (void)state;
     static const double radii[][3] = {{62, 80, 55}, {90, 90, 90}, {70, 85, 0}};
     static const double stretch[3] = {1.25, .95, 1.02};
-    linear_state *rolled = malloc(sizeof *rolled * LINEAR_TURNS), s = {.shift = {3, -7, 11}};
+    clv_linear_state *rolled = malloc(sizeof *rolled * CLV_LINEAR_TURNS), s = {.shift = {3, -7, 11}};
     stretched(.4, stretch, 1.1, s.linear);
     for (size_t k = 0; k < sizeof radii / sizeof *radii; k++) {
         double root[3][3], back[3][3], covariance[3][3], from[3][3], to[3][3];
@@ -594,15 +594,15 @@ static void rolled_maps_keep_the_outline(void **state)
         for (int i = 0; i < 9; i++)
             back[i % 3][i / 3] = root[i / 3][i % 3];
         clv_matrix3_multiply(CLV_MATRIX3(root), CLV_MATRIX3(back), covariance);
-        int count = linear_list_rolled(CLV_MATRIX3(covariance), &s, rolled);
+        int count = clv_linear_list_rolled(CLV_MATRIX3(covariance), &s, rolled);
         assert_that(k == 0 ? count > 10 : k == 1 ? count > 160 : count < 30, "%d maps", count);
         for (int r = 0; r < count; r++) {
             assert_memory_equal(rolled[r].shift, s.shift, sizeof s.shift);
-            assert_true(linear_unevenness(&rolled[r]) < 1.6);
+            assert_true(clv_linear_unevenness(&rolled[r]) < 1.6);
             double off = 0;
             for (int way = 0; way < 2; way++) {
                 double(*out)[3] = way ? to : from, t[3][3];
-                const linear_state *m = way ? &rolled[r] : &s;
+                const clv_linear_state *m = way ? &rolled[r] : &s;
                 clv_matrix3_multiply(CLV_MATRIX3(m->linear), CLV_MATRIX3(covariance), out);
                 for (int i = 0; i < 9; i++)
                     t[i % 3][i / 3] = m->linear[i / 3][i % 3];

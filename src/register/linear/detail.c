@@ -21,10 +21,10 @@ enum { RAMP = 3 };
 /* Samples that tell which of several states is best, and where its summit is to a hundredth of a voxel. */
 static const double FEW = 60e3;
 
-static int list_around(const linear_stage *stage, clvox_linear kind, const linear_state *states, int count,
-                       linear_state *trials)
+static int list_around(const clv_linear_stage *stage, clvox_linear kind, const clv_linear_state *states,
+                       int count, clv_linear_state *trials)
 {
-    int made = 0, ways = linear_parameters(kind) < 6 ? 3 : 6;
+    int made = 0, ways = clv_linear_parameters(kind) < 6 ? 3 : 6;
     for (int i = 0; i < count; i++) {
         trials[made++] = states[i];
         if (i >= SEEDS)
@@ -32,9 +32,9 @@ static int list_around(const linear_stage *stage, clvox_linear kind, const linea
         for (int way = 0; way < 2 * ways; way++) {
             double delta[12] = {0}, whole = ASIDE * stage->radius;
             delta[way / 2] = way & 1 ? -whole : whole;
-            linear_keep_in_plane(stage, kind, delta);
+            clv_linear_keep_in_plane(stage, kind, delta);
             if (fabs(delta[way / 2]) > .2 * whole)
-                linear_move(stage, kind, &states[i], delta, &trials[made++]);
+                clv_linear_move(stage, kind, &states[i], delta, &trials[made++]);
         }
     }
     return made;
@@ -78,7 +78,7 @@ static void ramp_of(float *image, const int size[3], unsigned char *far, unsigne
 }
 
 /* Uploads the ramps of both images, into buffers that local normalisation has left. */
-static int make_ramps(linear_stage *stage, const linear_level *level)
+static int make_ramps(clv_linear_stage *stage, const clv_linear_level *level)
 {
     int status = CLVOX_OK;
     clvox_context *ctx = stage->run->ctx;
@@ -105,14 +105,14 @@ end:
 /* Settles what samples are worth, on either side: the ramp of the other image where state makes them
  * look. Where samples came in and left at once the metric would jump by a few parts in 1e5, over
  * which nothing finds a summit that another device, which rounds otherwise, would find too. */
-static int settle_weights(linear_stage *stage, linear_level *level, const linear_state *state)
+static int settle_weights(clv_linear_stage *stage, clv_linear_level *level, const clv_linear_state *state)
 {
     int status = CLVOX_OK;
     double matrix[4][4];
     clv_buffer *weights[2] = {stage->mean, stage->square};
     const clvox_grid *grids[2] = {&level->fixed_grid, &level->moving_grid};
     const clv_buffer *ramps[2] = {stage->share, stage->derivatives};
-    linear_to_matrix(stage, state, matrix);
+    clv_linear_to_matrix(stage, state, matrix);
     for (int side = 0; side < 2; side++) {
         const clvox_grid *from = grids[side], *to = grids[!side];
         clv_map map;
@@ -130,21 +130,21 @@ end:
 /* The summit as near as sums in single precision say: of smooth samples, with weights that are those
  * of the summit itself, from whatever side it was reached. Where an image is all border the state
  * stays as it is. */
-static int climb(linear_stage *stage, int at, clvox_linear kind, linear_state *state)
+static int climb(clv_linear_stage *stage, int at, clvox_linear kind, clv_linear_state *state)
 {
     enum { ROUNDS = 2 };
     static const int most[ROUNDS] = {30, 15};        /* steps */
     static const double near[ROUNDS] = {1e-3, 1e-5}; /* voxels */
     int status = CLVOX_OK;
-    linear_level *level = &stage->level[at];
-    linear_state trial = *state;
+    clv_linear_level *level = &stage->level[at];
+    clv_linear_state trial = *state;
     CLV_TRY(make_ramps(stage, level));
     for (int round = 0; round < ROUNDS; round++) {
         if (round == ROUNDS - 1)
-            linear_sample_all(level);
+            clv_linear_sample_all(level);
         CLV_TRY(settle_weights(stage, level, &trial));
-        CLV_TRY(linear_optimise(stage,
-                                &(linear_climb){{at, CLVOX_METRIC_NCC, 8, kind}, most[round],
+        CLV_TRY(clv_linear_optimise(stage,
+                                &(clv_linear_climb){{at, CLVOX_METRIC_NCC, 8, kind}, most[round],
                                                 near[round] * level->mm},
                                 &trial, 1));
         if (!(isfinite(trial.value) && trial.overlap > ENOUGH * state->overlap))
@@ -152,7 +152,7 @@ static int climb(linear_stage *stage, int at, clvox_linear kind, linear_state *s
     }
     *state = trial;
 end:
-    linear_sample_all(level);
+    clv_linear_sample_all(level);
     level->weights[0] = level->weights[1] = NULL;
     return status;
 }
@@ -160,36 +160,36 @@ end:
 /* The best state by what its coarser surroundings and then its finer ones say.
  * How far the images are stretched along an axis has several answers that are
  * nearly as good: the best of those beside the first one is taken. */
-static int finish(linear_stage *stage, clvox_linear kind, linear_state *states, int count)
+static int finish(clv_linear_stage *stage, clvox_linear kind, clv_linear_state *states, int count)
 {
     enum { STRETCHES = 6 };
-    int status = CLVOX_OK, level = LINEAR_DETAIL + 1;
+    int status = CLVOX_OK, level = CLV_LINEAR_DETAIL + 1;
     double mm = stage->level[level].mm;
-    linear_state trials[LAST + STRETCHES];
+    clv_linear_state trials[LAST + STRETCHES];
     memcpy(trials, states, sizeof *trials * (size_t)count);
-    linear_sample(&stage->level[level], FEW);
-    CLV_TRY(linear_localise(stage, 1, WIDE, &trials[0]));
-    CLV_TRY(linear_optimise(stage, &(linear_climb){{level, CLVOX_METRIC_NCC, 8, kind}, 8, .01 * mm}, trials,
-                            count));
-    CLV_TRY(linear_sort(stage, trials, &count, .25 * mm));
-    CLV_TRY(linear_localise(stage, 1, NARROW, &trials[0]));
+    clv_linear_sample(&stage->level[level], FEW);
+    CLV_TRY(clv_linear_localise(stage, 1, WIDE, &trials[0]));
+    CLV_TRY(clv_linear_optimise(stage, &(clv_linear_climb){{level, CLVOX_METRIC_NCC, 8, kind}, 8, .01 * mm},
+                                trials, count));
+    CLV_TRY(clv_linear_sort(stage, trials, &count, .25 * mm));
+    CLV_TRY(clv_linear_localise(stage, 1, NARROW, &trials[0]));
     for (int way = 0; kind == CLVOX_LINEAR_AFFINE && way < STRETCHES; way++) {
         double delta[12] = {0};
         delta[3 + 4 * (way / 2)] = (way & 1 ? -1 : 1) * STRETCH * stage->radius;
-        linear_keep_in_plane(stage, kind, delta);
-        linear_move(stage, kind, &trials[0], delta, &trials[count++]);
+        clv_linear_keep_in_plane(stage, kind, delta);
+        clv_linear_move(stage, kind, &trials[0], delta, &trials[count++]);
     }
-    CLV_TRY(linear_optimise(stage, &(linear_climb){{level, CLVOX_METRIC_NCC, 8, kind}, 3, .01 * mm}, trials,
-                            count));
-    CLV_TRY(linear_sort(stage, trials, &count, 0));
+    CLV_TRY(clv_linear_optimise(stage, &(clv_linear_climb){{level, CLVOX_METRIC_NCC, 8, kind}, 3, .01 * mm},
+                                trials, count));
+    CLV_TRY(clv_linear_sort(stage, trials, &count, 0));
     count = count < LAST ? count : LAST;
-    CLV_TRY(linear_optimise(stage, &(linear_climb){{level, CLVOX_METRIC_NCC, 8, kind}, 6, .01 * mm}, trials,
-                            count));
-    CLV_TRY(linear_sort(stage, trials, &count, 0));
+    CLV_TRY(clv_linear_optimise(stage, &(clv_linear_climb){{level, CLVOX_METRIC_NCC, 8, kind}, 6, .01 * mm},
+                                trials, count));
+    CLV_TRY(clv_linear_sort(stage, trials, &count, 0));
     CLV_TRY(climb(stage, level, kind, &trials[0]));
     states[0] = trials[0];
 end:
-    linear_sample_all(&stage->level[level]);
+    clv_linear_sample_all(&stage->level[level]);
     return status;
 }
 
@@ -212,10 +212,10 @@ static double covariance(const float *f, const float *m, const int size[3], cons
 /* Whether both images turn brighter in the same places: the sum of the
  * covariances of 3 x 3 x 3 voxels of detail over the sum of their magnitudes,
  * 1 for images of one contrast, about 0 where contrasts differ by tissue. */
-static int agreement(linear_stage *stage, int at, const linear_state *state, double *share)
+static int agreement(clv_linear_stage *stage, int at, const clv_linear_state *state, double *share)
 {
     int status = CLVOX_OK;
-    const linear_level *level = &stage->level[at];
+    const clv_linear_level *level = &stage->level[at];
     const int *size = level->fixed_grid.size;
     size_t n = clvox_grid_voxels(&level->fixed_grid);
     const int r[3] = {size[0] > 2, size[1] > 2, size[2] > 2};
@@ -224,7 +224,7 @@ static int agreement(linear_stage *stage, int at, const linear_state *state, dou
     clv_map map;
     if (!f)
         return clvox_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
-    linear_to_matrix(stage, state, matrix);
+    clv_linear_to_matrix(stage, state, matrix);
     clv_map_between(&level->fixed_grid, &level->moving_grid, CLV_MATRIX(matrix), 0, &map);
     CLV_TRY(clv_warp(stage->run->ctx, CLV_VOLUME(level->moving[0], level->moving_grid.size), &map, NULL,
                      CLV_LINEAR, NAN, CLV_VOLUME(stage->warped, size)));
@@ -246,47 +246,48 @@ end:
 
 /* Whether detail leads to a place where the images themselves are less alike than where it began. In a mask
  * there may be too little detail, and a mask of one image makes the surroundings differ. */
-static int lost(linear_stage *stage, const linear_state *before, const linear_state *after, bool *misled)
+static int lost(clv_linear_stage *stage, const clv_linear_state *before, const clv_linear_state *after,
+                bool *misled)
 {
     int status = CLVOX_OK;
-    linear_state both[2] = {*before, *after};
+    clv_linear_state both[2] = {*before, *after};
     *misled = false;
     if (!stage->run->fixed_mask && !stage->run->moving_mask)
         return CLVOX_OK;
-    CLV_TRY(linear_evaluate(stage, &(linear_measure){1, CLVOX_METRIC_NCC, 8, stage->run->options->linear},
-                            both, 2, false));
+    CLV_TRY(clv_linear_evaluate(
+        stage, &(clv_linear_measure){1, CLVOX_METRIC_NCC, 8, stage->run->options->linear}, both, 2, false));
     *misled = !(both[1].value >= both[0].value);
 end:
     return status;
 }
 
-int linear_refine_detail(linear_stage *stage, const linear_state *start, linear_state *states, int count,
-                         bool *done)
+int clv_linear_refine_detail(clv_linear_stage *stage, const clv_linear_state *start, clv_linear_state *states,
+                             int count, bool *done)
 {
-    int status = CLVOX_OK, around, level = LINEAR_DETAIL + 2;
+    int status = CLVOX_OK, around, level = CLV_LINEAR_DETAIL + 2;
     clvox_linear kind = stage->run->options->linear;
     clvox_linear stiff = kind > CLVOX_LINEAR_SIMILARITY ? CLVOX_LINEAR_SIMILARITY : kind;
     double mm = stage->level[level].mm, share = 0;
     bool misled;
-    linear_state *trials = malloc(sizeof *trials * (size_t)(count * AROUND));
+    clv_linear_state *trials = malloc(sizeof *trials * (size_t)(count * AROUND));
     *done = false;
     stage->run->contrasts_differ = true;
     if (!trials)
         return clvox_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
-    CLV_TRY(linear_localise(stage, 2, WIDE, &states[0]));
+    CLV_TRY(clv_linear_localise(stage, 2, WIDE, &states[0]));
     around = list_around(stage, stiff, states, count, trials);
-    CLV_TRY(linear_evaluate(stage, &(linear_measure){level, CLVOX_METRIC_NCC, 8, stiff}, trials, around,
-                            true));
-    linear_weigh(trials, around);
-    CLV_TRY(linear_sort(stage, trials, &around, 0));
+    CLV_TRY(clv_linear_evaluate(stage, &(clv_linear_measure){level, CLVOX_METRIC_NCC, 8, stiff}, trials,
+                                around, true));
+    clv_linear_weigh(trials, around);
+    CLV_TRY(clv_linear_sort(stage, trials, &around, 0));
     around = around < IMPROVED ? around : IMPROVED;
-    CLV_TRY(linear_optimise(stage, &(linear_climb){{level, CLVOX_METRIC_NCC, 8, stiff}, 5, .05 * mm}, trials,
-                            around));
-    CLV_TRY(linear_sort(stage, trials, &around, .5 * mm));
+    CLV_TRY(clv_linear_optimise(stage, &(clv_linear_climb){{level, CLVOX_METRIC_NCC, 8, stiff}, 5, .05 * mm},
+                                trials, around));
+    CLV_TRY(clv_linear_sort(stage, trials, &around, .5 * mm));
     around = around < LAST ? around : LAST;
-    CLV_TRY(linear_optimise(stage, &(linear_climb){{level, CLVOX_METRIC_NCC, 8, kind}, 12, .02 * mm}, trials,
-                            around));
-    CLV_TRY(linear_sort(stage, trials, &around, .25 * mm));
+    CLV_TRY(clv_linear_optimise(stage, &(clv_linear_climb){{level, CLVOX_METRIC_NCC, 8, kind}, 12, .02 * mm},
+                                trials, around));
+    CLV_TRY(clv_linear_sort(stage, trials, &around, .25 * mm));
     if (around == 0 || !(trials[0].value > SAME_CONTRAST))
         goto end;
     CLV_TRY(agreement(stage, level, &trials[0], &share));
@@ -294,7 +295,7 @@ int linear_refine_detail(linear_stage *stage, const linear_state *start, linear_
     if (!(share > SAME_SIGN))
         goto end;
     CLV_TRY(finish(stage, kind, trials, around));
-    CLV_TRY(linear_settle(stage, LINEAR_DETAIL + 1, CLVOX_METRIC_NCC, start, &trials[0]));
+    CLV_TRY(clv_linear_settle(stage, CLV_LINEAR_DETAIL + 1, CLVOX_METRIC_NCC, start, &trials[0]));
     CLV_TRY(lost(stage, &states[0], &trials[0], &misled));
     if (misled)
         goto end;

@@ -17,8 +17,8 @@ enum { OTSU_BINS = 256 };
 
 /* Millimetres and samples of a head's levels, from fine to coarse: a level has
  * these voxel edges, or smaller ones where the image has too few voxels. */
-static const double LEVEL_MM[LINEAR_LEVELS] = {2, 4, 8, 12};
-static const double LEVEL_VOXELS[LINEAR_LEVELS] = {200e3, 60e3, 20e3, 7e3};
+static const double LEVEL_MM[CLV_LINEAR_LEVELS] = {2, 4, 8, 12};
+static const double LEVEL_VOXELS[CLV_LINEAR_LEVELS] = {200e3, 60e3, 20e3, 7e3};
 /* The spread that counts as none, and mm at the border of a grid that count for
  * nothing: its last planes are often empty, or folded over. */
 static const float LOCAL_EPSILON = .03f;
@@ -57,7 +57,7 @@ static void coarser_grid(const clvox_grid *grid, double mm, clvox_grid *out)
     clv_pyramid_grid(grid, factor, out);
 }
 
-static void ask(linear_stage *stage, clv_buffer **slot, size_t bytes, const char *what)
+static void ask(clv_linear_stage *stage, clv_buffer **slot, size_t bytes, const char *what)
 {
     stage->own[stage->own_count] = (clv_request){slot, bytes, what};
     stage->own_count++;
@@ -70,7 +70,7 @@ static size_t voxels(const clvox_grid *grid)
 
 /* Smoothes and samples an image (times its mask) and its mask through all
  * levels; values are as read until the scale is known. */
-static int sample(linear_stage *stage, bool is_moving, int channel)
+static int sample(clv_linear_stage *stage, bool is_moving, int channel)
 {
     int status = CLVOX_OK;
     clv_registration *run = stage->run;
@@ -85,8 +85,8 @@ static int sample(linear_stage *stage, bool is_moving, int channel)
         CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_MULTIPLY, CLV_VOLUME(whole, grid->size), from, mask,
                               NULL, (float[4]){1, 0, 0, 0}));
     clv_buffer *const scratch[2] = {run->scratch_a, run->scratch_b};
-    for (int k = 0; k < LINEAR_LEVELS; k++) {
-        linear_level *level = &stage->level[k];
+    for (int k = 0; k < CLV_LINEAR_LEVELS; k++) {
+        clv_linear_level *level = &stage->level[k];
         const clvox_grid *to = is_moving ? &level->moving_grid : &level->fixed_grid;
         clv_buffer *out = is_moving ? level->moving[channel] : level->fixed[channel];
         if (mask && k == 0)
@@ -147,7 +147,7 @@ static double otsu(const float *values, const float *mask, size_t n, double low,
 
 /* Centre, spread and covariance of what lies above the threshold, or of the mask. */
 static void shape_of(const clvox_grid *grid, const float *values, const float *mask, bool whole_mask,
-                     double threshold, linear_shape *shape)
+                     double threshold, clv_linear_shape *shape)
 {
     double sum = 0, first[3] = {0, 0, 0}, second[3][3] = {{0}}, square = 0, counted = 0;
     size_t i = 0;
@@ -185,14 +185,14 @@ static void shape_of(const clvox_grid *grid, const float *values, const float *m
 
 /* Measures one image at the last but coarsest level: the range of its values
  * and, of the first channel, its shape. */
-static int look_at(linear_stage *stage, bool is_moving, int channel, double *low, double *high)
+static int look_at(clv_linear_stage *stage, bool is_moving, int channel, double *low, double *high)
 {
     int status = CLVOX_OK;
     clv_registration *run = stage->run;
     bool masked = is_moving ? run->moving_mask != NULL : run->fixed_mask != NULL;
     clv_buffer **masks = is_moving ? stage->moving_masks : stage->fixed_masks;
     bool both = run->fixed_mask && run->moving_mask;
-    const linear_level *level = &stage->level[LINEAR_LEVELS - 2];
+    const clv_linear_level *level = &stage->level[CLV_LINEAR_LEVELS - 2];
     const clvox_grid *grid = is_moving ? &level->moving_grid : &level->fixed_grid;
     size_t n = voxels(grid);
     float *values = malloc(3 * n * sizeof *values), *mask = masked ? values + n : NULL;
@@ -201,7 +201,7 @@ static int look_at(linear_stage *stage, bool is_moving, int channel, double *low
     CLV_TRY(clv_buffer_read(run->ctx, is_moving ? level->moving[channel] : level->fixed[channel], 0, values,
                             n * sizeof *values));
     if (masked)
-        CLV_TRY(clv_buffer_read(run->ctx, masks[LINEAR_LEVELS - 2], 0, mask, n * sizeof *mask));
+        CLV_TRY(clv_buffer_read(run->ctx, masks[CLV_LINEAR_LEVELS - 2], 0, mask, n * sizeof *mask));
     bool nowhere;
     if (!range_of(values, mask, n, values + 2 * n, low, high, &nowhere)) {
         *low = 0;
@@ -224,7 +224,7 @@ end:
 }
 
 /* Brings all levels of an image to [0, 1]. */
-static int scale(linear_stage *stage, bool is_moving, int channel)
+static int scale(clv_linear_stage *stage, bool is_moving, int channel)
 {
     int status = CLVOX_OK;
     clv_registration *run = stage->run;
@@ -232,8 +232,8 @@ static int scale(linear_stage *stage, bool is_moving, int channel)
     clv_buffer **masks = is_moving ? stage->moving_masks : stage->fixed_masks;
     double low, high;
     CLV_TRY(look_at(stage, is_moving, channel, &low, &high));
-    for (int k = 0; k < LINEAR_LEVELS; k++) {
-        const linear_level *level = &stage->level[k];
+    for (int k = 0; k < CLV_LINEAR_LEVELS; k++) {
+        const clv_linear_level *level = &stage->level[k];
         const clvox_grid *grid = is_moving ? &level->moving_grid : &level->fixed_grid;
         clv_buffer *image = is_moving ? level->moving[channel] : level->fixed[channel];
         CLV_TRY(clv_affine_prepare(run->ctx, image, masked ? masks[k] : NULL, (int)voxels(grid),
@@ -245,7 +245,7 @@ end:
 
 /* One slice on either side: its normal, in the fixed world as far as headers
  * can be trusted. */
-static void find_thin(linear_stage *stage)
+static void find_thin(clv_linear_stage *stage)
 {
     for (int side = 0; side < 2; side++) {
         const clvox_grid *grid = side ? &stage->run->moving_grid : &stage->run->fixed_grid;
@@ -272,27 +272,27 @@ static bool is_whole(const clvox_grid *level, const clvox_grid *grid)
     return !memcmp(level->size, grid->size, sizeof level->size);
 }
 
-void linear_sample(linear_level *level, double most)
+void clv_linear_sample(clv_linear_level *level, double most)
 {
     const double all = (double)voxels(&level->fixed_grid);
     level->step[0] = level->step[1] = all > most ? (int)ceil(sqrt(all / most)) : 1;
 }
 
-void linear_sample_all(linear_level *level)
+void clv_linear_sample_all(clv_linear_level *level)
 {
-    linear_sample(level, MOST_SAMPLES);
+    clv_linear_sample(level, MOST_SAMPLES);
 }
 
 /* The grids of all levels and all that is to be taken. */
-static void plan(linear_stage *stage, bool fixed_mask, bool moving_mask)
+static void plan(clv_linear_stage *stage, bool fixed_mask, bool moving_mask)
 {
     clv_registration *run = stage->run;
-    const int searched = LINEAR_BATCH * LINEAR_SEARCH_BINS * (LINEAR_SEARCH_BINS + 1);
+    const int searched = CLV_LINEAR_BATCH * LINEAR_SEARCH_BINS * (LINEAR_SEARCH_BINS + 1);
     const int fine = 2 * stage->bins * (stage->bins + 1);
     size_t partials = CLV_LNCC_PARTIALS;
     stage->table_floats = (size_t)(searched > fine ? searched : fine);
-    for (int k = 0; k < LINEAR_LEVELS; k++) {
-        linear_level *level = &stage->level[k];
+    for (int k = 0; k < CLV_LINEAR_LEVELS; k++) {
+        clv_linear_level *level = &stage->level[k];
         level->mm = fmin(level_edge(&run->fixed_grid, run->inside[0], k),
                          level_edge(&run->moving_grid, run->inside[1], k));
         coarser_grid(k ? &stage->level[k - 1].fixed_grid : &run->fixed_grid, level->mm, &level->fixed_grid);
@@ -300,7 +300,7 @@ static void plan(linear_stage *stage, bool fixed_mask, bool moving_mask)
                      &level->moving_grid);
         size_t n = voxels(&level->fixed_grid) * sizeof(float),
                m = voxels(&level->moving_grid) * sizeof(float);
-        linear_sample(level, MOST_SAMPLES);
+        clv_linear_sample(level, MOST_SAMPLES);
         for (int c = 0; c < run->shown_count; c++) {
             if (k == 0 && is_whole(&level->fixed_grid, &run->fixed_grid))
                 level->fixed[c] = run->channels[c].level_fixed;
@@ -315,7 +315,7 @@ static void plan(linear_stage *stage, bool fixed_mask, bool moving_mask)
             ask(stage, &stage->fixed_masks[k], n, "a level of the fixed mask");
         if (moving_mask)
             ask(stage, &stage->moving_masks[k], m, "a level of the moving mask");
-        for (int count = 1; count <= LINEAR_BATCH; count++) {
+        for (int count = 1; count <= CLV_LINEAR_BATCH; count++) {
             const int *size = level->fixed_grid.size;
             const int *other = level->moving_grid.size;
             clv_affine_pair pair = {.fixed.size = {size[0], size[1], size[2]}, .step = {1, 1}, .count = count};
@@ -326,19 +326,19 @@ static void plan(linear_stage *stage, bool fixed_mask, bool moving_mask)
         }
     }
     for (int side = 0; side < 2; side++) {
-        ask(stage, &stage->maps[side], LINEAR_BATCH * 12 * sizeof(float), "linear maps");
+        ask(stage, &stage->maps[side], CLV_LINEAR_BATCH * 12 * sizeof(float), "linear maps");
         for (int c = 0; c < run->shown_count; c++)
             ask(stage, &stage->of_pairs[side][c],
-                (size_t)(LINEAR_BATCH * clv_affine_sum_count(CLV_AFFINE_PAIR)) * sizeof(float),
+                (size_t)(CLV_LINEAR_BATCH * clv_affine_sum_count(CLV_AFFINE_PAIR)) * sizeof(float),
                 "sums of pairs");
     }
     ask(stage, &stage->counts, stage->table_floats * sizeof(float), "joint histograms");
     ask(stage, &stage->tables, stage->table_floats * sizeof(float), "tables of joint histograms");
     ask(stage, &stage->partial, partials * sizeof(float), "partial sums");
-    ask(stage, &stage->sums, LINEAR_BATCH * CLV_AFFINE_MOST_SUMS * sizeof(float), "sums");
+    ask(stage, &stage->sums, CLV_LINEAR_BATCH * CLV_AFFINE_MOST_SUMS * sizeof(float), "sums");
     /* The metric's image is looked at on all levels; windows, which rank starts, on all but the finest. */
     const clv_metric_row *metric = clv_metric_find(stage->metric), *windows = clv_metric_find(CLVOX_METRIC_LNCC);
-    const linear_level *fine_level = &stage->level[clv_metric_by_image(metric) ? 0 : 1];
+    const clv_linear_level *fine_level = &stage->level[clv_metric_by_image(metric) ? 0 : 1];
     size_t larger = voxels(&fine_level->fixed_grid);
     if (voxels(&fine_level->moving_grid) > larger)
         larger = voxels(&fine_level->moving_grid);
@@ -352,7 +352,7 @@ static void plan(linear_stage *stage, bool fixed_mask, bool moving_mask)
     ask(stage, &stage->terms, (own > terms ? own : terms) * sizeof(float), "scratch of the metric");
     if (metric->detail) {
         for (int k = 1; k <= 2; k++) {
-            linear_level *detail = &stage->level[LINEAR_DETAIL + k];
+            clv_linear_level *detail = &stage->level[CLV_LINEAR_DETAIL + k];
             *detail = stage->level[k];
             for (int c = 0; c < run->shown_count; c++) {
                 ask(stage, &detail->fixed[c], voxels(&detail->fixed_grid) * sizeof(float), "fixed detail");
@@ -368,7 +368,7 @@ static void plan(linear_stage *stage, bool fixed_mask, bool moving_mask)
 size_t clv_register_linear_bytes(clv_registration *run, bool fixed_mask, bool moving_mask)
 {
     const double inside[2] = {run->inside[0], run->inside[1]};
-    linear_stage stage = {
+    clv_linear_stage stage = {
         .run = run, .metric = run->options->linear_metric, .bins = run->options->linear_bins};
     if (run->options->linear == CLVOX_LINEAR_NONE)
         return 0;
@@ -380,14 +380,14 @@ size_t clv_register_linear_bytes(clv_registration *run, bool fixed_mask, bool mo
     return clv_pool_bytes(stage.own, stage.own_count);
 }
 
-int linear_levels_take(linear_stage *stage)
+int clv_linear_levels_take(clv_linear_stage *stage)
 {
     clv_registration *run = stage->run;
     find_thin(stage);
     plan(stage, run->fixed_mask != NULL, run->moving_mask != NULL);
     size_t table = stage->table_floats * sizeof(float);
     stage->host_counts = malloc(table);
-    stage->host = malloc(table + LINEAR_BATCH * CLV_AFFINE_MOST_SUMS * sizeof(float));
+    stage->host = malloc(table + CLV_LINEAR_BATCH * CLV_AFFINE_MOST_SUMS * sizeof(float));
     int status = stage->host && stage->host_counts
                      ? clv_pool_take(run->ctx, stage->own, stage->own_count)
                      : clvox_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
@@ -396,7 +396,7 @@ int linear_levels_take(linear_stage *stage)
     return status;
 }
 
-int linear_levels_fill(linear_stage *stage, bool is_moving)
+int clv_linear_levels_fill(clv_linear_stage *stage, bool is_moving)
 {
     int status = CLVOX_OK;
     for (int c = 0; c < stage->run->shown_count; c++) {
@@ -411,18 +411,18 @@ end:
     return status;
 }
 
-int linear_levels_make(linear_stage *stage)
+int clv_linear_levels_make(clv_linear_stage *stage)
 {
     int status = CLVOX_OK;
-    CLV_TRY(linear_levels_take(stage));
-    CLV_TRY(linear_levels_fill(stage, false));
-    CLV_TRY(linear_levels_fill(stage, true));
+    CLV_TRY(clv_linear_levels_take(stage));
+    CLV_TRY(clv_linear_levels_fill(stage, false));
+    CLV_TRY(clv_linear_levels_fill(stage, true));
 end:
     return status;
 }
 
 /* width: of the surroundings, mm. */
-static int localise(linear_stage *stage, const clvox_grid *grid, clv_buffer *image, double width,
+static int localise(clv_linear_stage *stage, const clvox_grid *grid, clv_buffer *image, double width,
                     clv_buffer *out)
 {
     int status = CLVOX_OK, rim[3];
@@ -455,10 +455,10 @@ end:
     return status;
 }
 
-int linear_localise(linear_stage *stage, int k, double sigma, const linear_state *state)
+int clv_linear_localise(clv_linear_stage *stage, int k, double sigma, const clv_linear_state *state)
 {
     int status = CLVOX_OK;
-    const linear_level *from = &stage->level[k], *to = &stage->level[LINEAR_DETAIL + k];
+    const clv_linear_level *from = &stage->level[k], *to = &stage->level[CLV_LINEAR_DETAIL + k];
     /* One size seen from both sides, so that exchanging the images changes
      * nothing: what one image shows is as large as scale times the other. */
     double scale = cbrt(fmax(fabs(clv_matrix3_determinant(CLV_MATRIX3(state->linear))), 1e-9));
@@ -472,7 +472,7 @@ end:
     return status;
 }
 
-void linear_levels_free(linear_stage *stage)
+void clv_linear_levels_free(clv_linear_stage *stage)
 {
     clv_pool_release(stage->own, stage->own_count);
     free(stage->host);

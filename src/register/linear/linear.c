@@ -44,111 +44,111 @@ static void shifted(const double from[3], const double to[3], double matrix[4][4
 
 /* The starts that are no search: the headers, the grids' centres, the images'
  * centres. */
-static int given_starts(const linear_stage *stage, const clvox_register_options *o, bool overlap,
-                        linear_state *given)
+static int given_starts(const clv_linear_stage *stage, const clvox_register_options *o, bool overlap,
+                        clv_linear_state *given)
 {
     const clv_registration *run = stage->run;
     double matrix[4][4], a[3], b[3];
     int count = 0;
     if (o->init == CLVOX_INIT_AUTO && overlap)
-        linear_from_matrix(stage, CLV_MATRIX(run->matrix), &given[count++]);
+        clv_linear_from_matrix(stage, CLV_MATRIX(run->matrix), &given[count++]);
     shifted(stage->fixed.center, stage->moving.center, matrix);
-    linear_from_matrix(stage, CLV_MATRIX(matrix), &given[count++]);
+    clv_linear_from_matrix(stage, CLV_MATRIX(matrix), &given[count++]);
     if (o->init == CLVOX_INIT_AUTO) {
         grid_center(&run->fixed_grid, a);
         grid_center(&run->moving_grid, b);
         shifted(a, b, matrix);
-        linear_from_matrix(stage, CLV_MATRIX(matrix), &given[count++]);
+        clv_linear_from_matrix(stage, CLV_MATRIX(matrix), &given[count++]);
     }
     return count;
 }
 
 /* Puts first what agrees best in small windows: outlines of heads that are cut
  * off differently agree in wrong places too. */
-static int rank(linear_stage *stage, linear_state *states, int *count)
+static int rank(clv_linear_stage *stage, clv_linear_state *states, int *count)
 {
     int status = CLVOX_OK;
-    linear_state *trials = malloc(sizeof *trials * (size_t)*count);
+    clv_linear_state *trials = malloc(sizeof *trials * (size_t)*count);
     if (!trials)
         return clvox_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
     memcpy(trials, states, sizeof *trials * (size_t)*count);
-    const linear_measure measure = {1, CLVOX_METRIC_LNCC, stage->bins, stage->run->options->linear};
-    CLV_TRY(linear_evaluate(stage, &measure, trials, *count, true));
+    const clv_linear_measure measure = {1, CLVOX_METRIC_LNCC, stage->bins, stage->run->options->linear};
+    CLV_TRY(clv_linear_evaluate(stage, &measure, trials, *count, true));
     for (int i = 0; i < *count; i++)
         states[i].value = trials[i].value;
-    CLV_TRY(linear_sort(stage, states, count, 0));
+    CLV_TRY(clv_linear_sort(stage, states, count, 0));
 end:
     free(trials);
     return status;
 }
 
-int linear_settle(linear_stage *stage, int level, clvox_metric metric, const linear_state *start,
-                  linear_state *state)
+int clv_linear_settle(clv_linear_stage *stage, int level, clvox_metric metric, const clv_linear_state *start,
+                  clv_linear_state *state)
 {
-    linear_state both[2] = {*start, *state};
+    clv_linear_state both[2] = {*start, *state};
     double rounding = clv_metric_find(metric)->rounding;
-    const linear_measure measure = {level, metric, stage->bins, stage->run->options->linear};
-    int status = linear_evaluate(stage, &measure, both, 2, false);
+    const clv_linear_measure measure = {level, metric, stage->bins, stage->run->options->linear};
+    int status = clv_linear_evaluate(stage, &measure, both, 2, false);
     if (status >= 0)
         *state = both[both[0].value < both[1].value - rounding * fabs(both[1].value)];
     return status;
 }
 
 /* From coarse to fine: all, then the best few, then the best one. */
-static int refine(linear_stage *stage, const linear_state *start, linear_state *states, int count)
+static int refine(clv_linear_stage *stage, const clv_linear_state *start, clv_linear_state *states, int count)
 {
     int status = CLVOX_OK;
     clvox_linear kind = stage->run->options->linear;
     clvox_linear stiff = kind > CLVOX_LINEAR_SIMILARITY ? CLVOX_LINEAR_SIMILARITY : kind;
     clvox_metric metric = stage->metric, coarse = clv_metric_find(metric)->coarse;
-    const linear_level *level = stage->level;
+    const clv_linear_level *level = stage->level;
     bool done = false;
     stage->detailed = false;
-    CLV_TRY(linear_optimise(stage, &(linear_climb){{2, coarse, stage->bins, stiff}, 8, .05 * level[2].mm},
-                            states, count));
-    CLV_TRY(linear_sort(stage, states, &count, level[2].mm));
+    CLV_TRY(clv_linear_optimise(
+        stage, &(clv_linear_climb){{2, coarse, stage->bins, stiff}, 8, .05 * level[2].mm}, states, count));
+    CLV_TRY(clv_linear_sort(stage, states, &count, level[2].mm));
     count = count < 5 ? count : 5;
     if (clv_metric_find(metric)->detail && count > 0) {
-        CLV_TRY(linear_refine_detail(stage, start, states, count, &done));
+        CLV_TRY(clv_linear_refine_detail(stage, start, states, count, &done));
         stage->detailed = done;
         if (done)
             goto end;
     }
     if (kind != stiff)
-        CLV_TRY(linear_optimise(stage, &(linear_climb){{2, coarse, stage->bins, kind}, 8, .05 * level[2].mm},
-                                states, count));
-    CLV_TRY(linear_sort(stage, states, &count, .25 * level[2].mm));
+        CLV_TRY(clv_linear_optimise(
+            stage, &(clv_linear_climb){{2, coarse, stage->bins, kind}, 8, .05 * level[2].mm}, states, count));
+    CLV_TRY(clv_linear_sort(stage, states, &count, .25 * level[2].mm));
     if (count > 1)
         CLV_TRY(rank(stage, states, &count));
     count = count < 2 ? count : 2;
-    CLV_TRY(linear_optimise(stage, &(linear_climb){{1, metric, stage->bins, kind}, 3, .02 * level[1].mm},
-                            states, count));
+    CLV_TRY(clv_linear_optimise(
+        stage, &(clv_linear_climb){{1, metric, stage->bins, kind}, 3, .02 * level[1].mm}, states, count));
     if (count > 1)
         CLV_TRY(rank(stage, states, &count));
-    CLV_TRY(linear_optimise(stage, &(linear_climb){{1, metric, stage->bins, kind}, 12, .01 * level[1].mm},
-                            states, 1));
-    CLV_TRY(linear_optimise(stage, &(linear_climb){{0, metric, stage->bins, kind}, 12, .003 * level[0].mm},
-                            states, 1));
-    CLV_TRY(linear_settle(stage, 0, metric, start, &states[0]));
+    CLV_TRY(clv_linear_optimise(
+        stage, &(clv_linear_climb){{1, metric, stage->bins, kind}, 12, .01 * level[1].mm}, states, 1));
+    CLV_TRY(clv_linear_optimise(
+        stage, &(clv_linear_climb){{0, metric, stage->bins, kind}, 12, .003 * level[0].mm}, states, 1));
+    CLV_TRY(clv_linear_settle(stage, 0, metric, start, &states[0]));
 end:
     return status;
 }
 
 /* By mutual information, which is never negative, at the finest level: ratios of its values say something. */
-static int look_at(linear_stage *stage, linear_state *states, int count)
+static int look_at(clv_linear_stage *stage, clv_linear_state *states, int count)
 {
-    const linear_measure measure = {0, CLVOX_METRIC_MI, stage->bins, stage->run->options->linear};
-    int status = linear_evaluate(stage, &measure, states, count, false);
-    linear_weigh(states, count);
+    const clv_linear_measure measure = {0, CLVOX_METRIC_MI, stage->bins, stage->run->options->linear};
+    int status = clv_linear_evaluate(stage, &measure, states, count, false);
+    clv_linear_weigh(states, count);
     return status;
 }
 
 /* Follows other starts to the finest level. Where the best of them is clearly better there it takes the
  * place of state. even: what is stretched more than heads differ counts less. */
-static int follow(linear_stage *stage, linear_state *others, int count, bool even, linear_state *state,
-                  bool *taken)
+static int follow(clv_linear_stage *stage, clv_linear_state *others, int count, bool even,
+                  clv_linear_state *state, bool *taken)
 {
-    linear_state both[2] = {*state, *state};
+    clv_linear_state both[2] = {*state, *state};
     int status = CLVOX_OK;
     const bool differ = stage->run->contrasts_differ, detailed = stage->detailed;
     *taken = false;
@@ -156,7 +156,7 @@ static int follow(linear_stage *stage, linear_state *others, int count, bool eve
     both[1] = others[0];
     CLV_TRY(look_at(stage, both, 2));
     if (even)
-        linear_weigh_stretch(both, 2);
+        clv_linear_weigh_stretch(both, 2);
     *taken = both[1].value > FINEST_MARGIN * both[0].value;
     if (*taken) {
         *state = both[1];
@@ -172,12 +172,12 @@ enum { TURNS = 3 };
 
 /* Where rotations far from the header are better at the coarsest level, they are followed to the finest; what is not
  * better there, too, is said. */
-static int turn(linear_stage *stage, linear_state *state)
+static int turn(clv_linear_stage *stage, clv_linear_state *state)
 {
-    linear_state turned[TURNS];
+    clv_linear_state turned[TURNS];
     int status = CLVOX_OK, count;
     bool taken;
-    CLV_TRY(linear_turned(stage, state, turned, TURNS, &count));
+    CLV_TRY(clv_linear_turned(stage, state, turned, TURNS, &count));
     if (count == 0)
         return CLVOX_OK;
     CLV_TRY(follow(stage, turned, count, false, state, &taken));
@@ -191,15 +191,15 @@ end:
  * others within it are followed where they are clearly better at the coarsest level, or nearly as good
  * where state stretches one axis more than heads differ. Not where detail
  * agrees and no axis is stretched so. */
-static int roll(linear_stage *stage, linear_state *state)
+static int roll(clv_linear_stage *stage, clv_linear_state *state)
 {
-    linear_state rolled[TURNS];
+    clv_linear_state rolled[TURNS];
     int status = CLVOX_OK, count;
     bool taken;
-    const bool even = linear_unevenness(state) <= UNEVEN;
+    const bool even = clv_linear_unevenness(state) <= UNEVEN;
     if (even && stage->detailed)
         return CLVOX_OK;
-    CLV_TRY(linear_rolled(stage, state, even ? ROLL_MARGIN : UNEVEN_MARGIN, rolled, TURNS, &count));
+    CLV_TRY(clv_linear_rolled(stage, state, even ? ROLL_MARGIN : UNEVEN_MARGIN, rolled, TURNS, &count));
     if (count > 0)
         CLV_TRY(follow(stage, rolled, count, true, state, &taken));
 end:
@@ -217,8 +217,8 @@ static int find(clv_registration *run, double *value)
 {
     int status = CLVOX_OK;
     const clvox_register_options *o = run->options;
-    linear_stage stage = {.run = run, .metric = o->linear_metric, .bins = o->linear_bins};
-    linear_state start, states[ROOM], given[4];
+    clv_linear_stage stage = {.run = run, .metric = o->linear_metric, .bins = o->linear_bins};
+    clv_linear_state start, states[ROOM], given[4];
     int count = 0;
     bool mirrored = false;
     if (o->init == CLVOX_INIT_CENTERS) {
@@ -231,7 +231,7 @@ static int find(clv_registration *run, double *value)
     bool moments = o->init == CLVOX_INIT_MOMENTS || (o->init == CLVOX_INIT_AUTO && !overlap);
     if (o->linear == CLVOX_LINEAR_NONE && !moments)
         return CLVOX_OK;
-    CLV_TRY(linear_levels_make(&stage));
+    CLV_TRY(clv_linear_levels_make(&stage));
     if (stage.flat) {
         if (moments)
             status =
@@ -243,10 +243,10 @@ static int find(clv_registration *run, double *value)
         shifted(stage.fixed.center, stage.moving.center, run->matrix);
         goto end;
     }
-    linear_from_matrix(&stage, CLV_MATRIX(run->matrix), &start);
+    clv_linear_from_matrix(&stage, CLV_MATRIX(run->matrix), &start);
     if (searches(o)) {
         int starts = given_starts(&stage, o, overlap, given);
-        CLV_TRY(linear_search(&stage, given, starts, states, ROOM, &count));
+        CLV_TRY(clv_linear_search(&stage, given, starts, states, ROOM, &count));
     } else {
         states[0] = start;
         count = 1;
@@ -259,17 +259,17 @@ static int find(clv_registration *run, double *value)
             CLV_TRY(roll(&stage, &states[0]));
         }
         if (o->sides)
-            CLV_TRY(linear_mirrored(&stage, &states[0], &mirrored));
+            CLV_TRY(clv_linear_mirrored(&stage, &states[0], &mirrored));
         if (mirrored)
             run->suspicions |= CLVOX_SUSPECT_MIRRORED;
-        linear_to_matrix(&stage, &states[0], run->matrix);
+        clv_linear_to_matrix(&stage, &states[0], run->matrix);
     }
     if (value && count > 0) {
         CLV_TRY(look_at(&stage, states, 1));
         *value = states[0].value;
     }
 end:
-    linear_levels_free(&stage);
+    clv_linear_levels_free(&stage);
     return status;
 }
 

@@ -10,14 +10,14 @@
 
 /* ---- maps and parameters ------------------------------------------------ */
 
-int linear_parameters(clvox_linear kind)
+int clv_linear_parameters(clvox_linear kind)
 {
     return kind == CLVOX_LINEAR_TRANSLATION ? 3 : kind == CLVOX_LINEAR_RIGID ? 6
            : kind == CLVOX_LINEAR_SIMILARITY ? 7 : kind == CLVOX_LINEAR_SCALES ? 9 : 12;
 }
 
 /* An axis of the fixed image, of length 1. */
-static void fixed_axis(const linear_stage *stage, int axis, double out[3])
+static void fixed_axis(const clv_linear_stage *stage, int axis, double out[3])
 {
     double rotation[3][3];
     if (clv_matrix_rotation(CLV_MATRIX(stage->run->fixed_grid.to_ras), rotation) < 0)
@@ -27,7 +27,8 @@ static void fixed_axis(const linear_stage *stage, int axis, double out[3])
 }
 
 /* A scale along the fixed axis a comes before the rotation R that state has: R a a^T R^-1. */
-static void scale_generator(const linear_stage *stage, const linear_state *state, int axis, double g[3][3])
+static void scale_generator(const clv_linear_stage *stage, const clv_linear_state *state, int axis,
+                            double g[3][3])
 {
     double a[3], m[4][4], rotation[3][3], b[3] = {0};
     clv_matrix_identity(m);
@@ -42,8 +43,8 @@ static void scale_generator(const linear_stage *stage, const linear_state *state
 }
 
 /* What a parameter adds to the velocity at y = linear (x - center): G y + t. */
-static void generator(const linear_stage *stage, clvox_linear kind, const linear_state *state, int p, double g[3][3],
-                      double t[3])
+static void generator(const clv_linear_stage *stage, clvox_linear kind, const clv_linear_state *state, int p,
+                      double g[3][3], double t[3])
 {
     memset(g, 0, 9 * sizeof(double));
     for (int i = 0; i < 3; i++)
@@ -73,7 +74,7 @@ static void flatten(const double n[3], double v[3])
         v[i] -= along * n[i];
 }
 
-void linear_keep_in_plane(const linear_stage *stage, clvox_linear kind, double delta[12])
+void clv_linear_keep_in_plane(const clv_linear_stage *stage, clvox_linear kind, double delta[12])
 {
     const double *n = stage->thin_axis;
     double *rotation = delta + 3;
@@ -89,7 +90,7 @@ void linear_keep_in_plane(const linear_stage *stage, clvox_linear kind, double d
             for (int i = 0; i < 3; i++)
                 rotation[3 * i + j] = column[i];
         }
-    } else if (linear_parameters(kind) >= 6) {
+    } else if (clv_linear_parameters(kind) >= 6) {
         double rest[3] = {rotation[0], rotation[1], rotation[2]};
         flatten(n, rest);
         for (int i = 0; i < 3; i++)
@@ -128,12 +129,12 @@ static void exponential(double g[3][3], double out[3][3])
         clv_matrix3_multiply(CLV_MATRIX3(out), CLV_MATRIX3(out), out);
 }
 
-void linear_move(const linear_stage *stage, clvox_linear kind, const linear_state *from,
-                 const double delta[12], linear_state *to)
+void clv_linear_move(const clv_linear_stage *stage, clvox_linear kind, const clv_linear_state *from,
+                 const double delta[12], clv_linear_state *to)
 {
     double sum[3][3] = {{0}}, scale[3][3] = {{0}}, g[3][3], t[3], e[3][3];
     *to = *from;
-    for (int p = 0; p < linear_parameters(kind); p++) {
+    for (int p = 0; p < clv_linear_parameters(kind); p++) {
         bool scales = kind == CLVOX_LINEAR_SCALES && p >= 6;
         generator(stage, kind, from, p, g, t);
         for (int i = 0; i < 3; i++) {
@@ -151,7 +152,7 @@ void linear_move(const linear_stage *stage, clvox_linear kind, const linear_stat
     clv_matrix3_multiply(CLV_MATRIX3(e), CLV_MATRIX3(to->linear), to->linear);
 }
 
-void linear_from_matrix(const linear_stage *stage, const double matrix[4][4], linear_state *state)
+void clv_linear_from_matrix(const clv_linear_stage *stage, const double matrix[4][4], clv_linear_state *state)
 {
     memset(state, 0, sizeof *state);
     for (int i = 0; i < 3; i++) {
@@ -163,7 +164,7 @@ void linear_from_matrix(const linear_stage *stage, const double matrix[4][4], li
     }
 }
 
-void linear_to_matrix(const linear_stage *stage, const linear_state *state, double matrix[4][4])
+void clv_linear_to_matrix(const clv_linear_stage *stage, const clv_linear_state *state, double matrix[4][4])
 {
     clv_matrix_identity(matrix);
     for (int i = 0; i < 3; i++) {
@@ -180,8 +181,8 @@ void linear_to_matrix(const linear_stage *stage, const linear_state *state, doub
 /* How each parameter moves the voxel that a sample looks at: basis[p][4 j + k],
  * j the axis, k the factor 1, kx, ky, kz. back: samples of the moving image
  * that look into the fixed one through the inverse map. */
-static void bases(const linear_stage *stage, const linear_level *level, const float centre[3],
-                  clvox_linear kind, const linear_state *state, bool back, double basis[12][12])
+static void bases(const clv_linear_stage *stage, const clv_linear_level *level, const float centre[3],
+                  clvox_linear kind, const clv_linear_state *state, bool back, double basis[12][12])
 {
     double to_voxel[4][4], at[3], g[3][3], t[3], far[3], spread[3][3], moved[3][3], chain[3][3];
     const clvox_grid *grid = back ? &level->moving_grid : &level->fixed_grid;
@@ -212,7 +213,7 @@ static void bases(const linear_stage *stage, const linear_level *level, const fl
                 moved[i][j] += to_voxel[i][k] * chain[k][j];
         }
     memcpy(chain, moved, sizeof chain);
-    for (int p = 0; p < linear_parameters(kind); p++) {
+    for (int p = 0; p < clv_linear_parameters(kind); p++) {
         double velocity[3];
         generator(stage, kind, state, p, g, t);
         clv_matrix3_multiply(CLV_MATRIX3(g), CLV_MATRIX3(spread), moved);
@@ -259,7 +260,7 @@ static void project_normal(int parameters, double basis[12][12], const float *su
 
 /* Adds weight times what the metric says of the sums, with Gauss-Newton's matrix. */
 static void add_pair(int parameters, double basis[12][12], const float *s, const clv_metric_row *metric,
-                     double weight, linear_state *state)
+                     double weight, clv_linear_state *state)
 {
     double normal[12][12], n = (double)s[0], f = (double)s[1] / n, m = (double)s[2] / n;
     clv_pair_sums sums = {.parameters = parameters, .n = n, .f = f, .m = m, .ff = (double)s[3] / n - f * f,
@@ -274,21 +275,21 @@ static void add_pair(int parameters, double basis[12][12], const float *s, const
 /* ---- evaluation --------------------------------------------------------- */
 
 typedef struct batch {
-    linear_stage *stage;
-    const linear_level *level;
+    clv_linear_stage *stage;
+    const clv_linear_level *level;
     int channel, bins;
     const clv_metric_row *metric;
     clvox_linear kind;
     double weight;
     bool back; /* samples of the moving image look into the fixed one */
     clv_affine_pair pair;
-    linear_state *states;
+    clv_linear_state *states;
 } batch;
 
-static void count_overlap(const batch *b, linear_state *state, double n)
+static void count_overlap(const batch *b, clv_linear_state *state, double n)
 {
-    const linear_stage *stage = b->stage;
-    const linear_level *level = b->level;
+    const clv_linear_stage *stage = b->stage;
+    const clv_linear_level *level = b->level;
     double steps = level->step[0] * level->step[1];
     double fixed = stage->fixed.finite * (double)clvox_grid_voxels(&level->fixed_grid);
     double scale = fabs(clv_matrix3_determinant(CLV_MATRIX3(state->linear)) *
@@ -301,7 +302,7 @@ static void count_overlap(const batch *b, linear_state *state, double n)
 static int evaluate_histogram(batch *b, bool derivatives)
 {
     int status = CLVOX_OK;
-    linear_stage *stage = b->stage;
+    clv_linear_stage *stage = b->stage;
     clvox_context *ctx = stage->run->ctx;
     int bins = b->bins, entries = bins * bins, columns = entries + bins, count = b->pair.count;
     double rows = (double)b->pair.fixed.size[0] * b->pair.fixed.size[1] * b->pair.fixed.size[2];
@@ -315,8 +316,9 @@ static int evaluate_histogram(batch *b, bool derivatives)
     for (int i = 0; i < count; i++) {
         double total;
         float *table = stage->host + (size_t)i * (size_t)columns;
-        double value = linear_score(b->metric, bins, stage->host_counts + (size_t)i * (size_t)entries, &total,
-                                    derivatives ? table : NULL, derivatives ? table + entries : NULL);
+        double value =
+            clv_linear_score(b->metric, bins, stage->host_counts + (size_t)i * (size_t)entries, &total,
+                             derivatives ? table : NULL, derivatives ? table + entries : NULL);
         if (b->channel == 0 && !b->back)
             count_overlap(b, &b->states[i], total / unit);
         b->states[i].value += b->weight * value;
@@ -329,9 +331,9 @@ static int evaluate_histogram(batch *b, bool derivatives)
     int each = clv_affine_sum_count(CLV_AFFINE_TABLE);
     CLV_TRY(clv_buffer_read(ctx, stage->sums, 0, sums, (size_t)(count * each) * sizeof(float)));
     for (int i = 0; i < count; i++) {
-        linear_state *state = &b->states[i];
+        clv_linear_state *state = &b->states[i];
         const float *s = sums + (size_t)i * (size_t)each;
-        int parameters = linear_parameters(b->kind);
+        int parameters = clv_linear_parameters(b->kind);
         double basis[12][12], gradient[12], normal[12][12];
         if (!(s[0] > 0))
             continue;
@@ -350,7 +352,7 @@ end:
 
 static int sum_pair(const batch *b)
 {
-    const linear_stage *stage = b->stage;
+    const clv_linear_stage *stage = b->stage;
     return clv_affine_sums(stage->run->ctx, &b->pair, &(clv_affine_derivatives){.source = CLV_AFFINE_PAIR},
                            stage->partial, stage->of_pairs[b->back][b->channel]);
 }
@@ -358,8 +360,8 @@ static int sum_pair(const batch *b)
 static int take_pair(const batch *b)
 {
     int status = CLVOX_OK;
-    linear_stage *stage = b->stage;
-    int each = clv_affine_sum_count(CLV_AFFINE_PAIR), parameters = linear_parameters(b->kind);
+    clv_linear_stage *stage = b->stage;
+    int each = clv_affine_sum_count(CLV_AFFINE_PAIR), parameters = clv_linear_parameters(b->kind);
     float *sums = stage->host;
     CLV_TRY(clv_buffer_read(stage->run->ctx, stage->of_pairs[b->back][b->channel], 0, sums,
                             (size_t)(b->pair.count * each) * sizeof(float)));
@@ -381,17 +383,17 @@ end:
 
 /* A metric of one map by its derivative image: the moving image is brought onto
  * the fixed grid, and the derivatives there go through the same sums. */
-static int evaluate_image(batch *b, const linear_state *from)
+static int evaluate_image(batch *b, const clv_linear_state *from)
 {
     int status = CLVOX_OK;
-    linear_stage *stage = b->stage;
+    clv_linear_stage *stage = b->stage;
     clv_registration *run = stage->run;
     const int *size = b->level->fixed_grid.size;
     double matrix[4][4], basis[12][12], gradient[12], normal[12][12];
     clv_map map;
     float sums[6 + 12 + 60], s[2];
-    linear_state *state = b->states;
-    linear_to_matrix(stage, from, matrix);
+    clv_linear_state *state = b->states;
+    clv_linear_to_matrix(stage, from, matrix);
     clv_map_between(&b->level->fixed_grid, &b->level->moving_grid, CLV_MATRIX(matrix), 0, &map);
     CLV_TRY(clv_warp(run->ctx, &b->pair.moving, &map, NULL, CLV_LINEAR, NAN, CLV_VOLUME(stage->warped, size)));
     const clv_metric_args args = {
@@ -411,7 +413,7 @@ static int evaluate_image(batch *b, const linear_state *from)
         state->value = -INFINITY;
         goto end;
     }
-    int parameters = linear_parameters(b->kind);
+    int parameters = clv_linear_parameters(b->kind);
     state->value += b->weight * (double)s[0] / (double)s[1];
     bases(stage, b->level, b->pair.centre, b->kind, state, false, basis);
     project(parameters, basis, sums + CLV_AFFINE_DERIVATIVE, gradient);
@@ -427,13 +429,13 @@ end:
     return status;
 }
 
-static int write_maps(linear_stage *stage, const linear_level *level, const linear_state *states, int count,
-                      bool back)
+static int write_maps(clv_linear_stage *stage, const clv_linear_level *level, const clv_linear_state *states,
+                      int count, bool back)
 {
     for (int i = 0; i < count; i++) {
         double matrix[4][4];
         clv_map map;
-        linear_to_matrix(stage, &states[i], matrix);
+        clv_linear_to_matrix(stage, &states[i], matrix);
         if (back && clv_matrix_invert(CLV_MATRIX(matrix), matrix) < 0)
             clv_matrix_identity(matrix);
         clv_map_between(back ? &level->moving_grid : &level->fixed_grid,
@@ -444,8 +446,8 @@ static int write_maps(linear_stage *stage, const linear_level *level, const line
                             (size_t)count * 12 * sizeof(float));
 }
 
-static void describe_pair(const linear_stage *stage, const linear_level *level, int channel, bool back,
-                          clv_affine_pair *pair)
+static void describe_pair(const clv_linear_stage *stage, const clv_linear_level *level, int channel,
+                          bool back, clv_affine_pair *pair)
 {
     const clvox_grid *from = back ? &level->moving_grid : &level->fixed_grid;
     const clvox_grid *to = back ? &level->fixed_grid : &level->moving_grid;
@@ -467,14 +469,14 @@ static void describe_pair(const linear_stage *stage, const linear_level *level, 
 
 /* What ends up in the result is taken from both sides, so that exchanging the
  * images gives the inverse; coarse histograms and windows from one. */
-static int evaluate_batch(linear_stage *stage, const linear_measure *measure, linear_state *states, int count,
-                          bool derivatives)
+static int evaluate_batch(clv_linear_stage *stage, const clv_linear_measure *measure,
+                          clv_linear_state *states, int count, bool derivatives)
 {
     int status = CLVOX_OK;
-    const linear_level *level = &stage->level[measure->level];
+    const clv_linear_level *level = &stage->level[measure->level];
     const clv_metric_row *row = clv_metric_find(measure->metric);
     bool image = clv_metric_by_image(row);
-    bool histogram = row->score && (!row->add || measure->level == LINEAR_LEVELS - 1);
+    bool histogram = row->score && (!row->add || measure->level == CLV_LINEAR_LEVELS - 1);
     for (int i = 0; i < count; i++) {
         states[i].value = 0;
         memset(states[i].gradient, 0, sizeof states[i].gradient);
@@ -512,13 +514,13 @@ end:
     return status;
 }
 
-int linear_evaluate(linear_stage *stage, const linear_measure *measure, linear_state *states, int count,
-                    bool derivatives)
+int clv_linear_evaluate(clv_linear_stage *stage, const clv_linear_measure *measure, clv_linear_state *states,
+                        int count, bool derivatives)
 {
     int status = CLVOX_OK;
     /* As many as the tables have room for. */
     int room = (int)(stage->table_floats / (size_t)(measure->bins * (measure->bins + 1)));
-    int most = room < LINEAR_BATCH ? room : LINEAR_BATCH;
+    int most = room < CLV_LINEAR_BATCH ? room : CLV_LINEAR_BATCH;
     if (clv_metric_by_image(clv_metric_find(measure->metric)))
         most = 1;
     stage->evaluations += count;

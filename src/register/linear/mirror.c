@@ -23,7 +23,7 @@ static const double REACH = 3;
 static const double NONE = 1e-3;
 
 /* The state after a reflection in the plane through the fixed centre with this normal. */
-static void reflect(const linear_state *from, const double normal[3], linear_state *to)
+static void reflect(const clv_linear_state *from, const double normal[3], clv_linear_state *to)
 {
     *to = *from;
     for (int i = 0; i < 3; i++) {
@@ -46,32 +46,32 @@ static void normal_of(int i, double normal[3])
 
 /* A part of the way from coarse to fine. */
 typedef struct stretch {
-    linear_climb climb;
+    clv_linear_climb climb;
     int kept;     /* of the states, before the climb */
     double apart; /* mm, of those that are kept */
 } stretch;
 
 /* The best map of the mirrored moving image goes to *best; its value is -INFINITY where there is none. */
-static int fit(linear_stage *stage, const linear_state *state, linear_state *best)
+static int fit(clv_linear_stage *stage, const clv_linear_state *state, clv_linear_state *best)
 {
-    int status = CLVOX_OK, coarsest = LINEAR_LEVELS - 1, count = PLANES;
+    int status = CLVOX_OK, coarsest = CLV_LINEAR_LEVELS - 1, count = PLANES;
     const clv_metric_row *metric = clv_metric_find(stage->metric);
     const clvox_linear kind = stage->run->options->linear;
     const clvox_linear stiff = kind > CLVOX_LINEAR_SIMILARITY ? CLVOX_LINEAR_SIMILARITY : kind;
     const bool detail = stage->detailed;
     const clvox_metric coarse = detail ? CLVOX_METRIC_NCC : metric->coarse,
                        fine = detail ? CLVOX_METRIC_NCC : stage->metric;
-    const int bins = detail ? 8 : stage->bins, above = detail ? LINEAR_DETAIL : 0;
+    const int bins = detail ? 8 : stage->bins, above = detail ? CLV_LINEAR_DETAIL : 0;
     const double far = stage->level[coarsest].mm, near = stage->level[LEVEL + 1].mm,
                  mm = stage->level[LEVEL].mm;
-    const linear_measure search = {coarsest, metric->search, LINEAR_SEARCH_BINS, stiff};
+    const clv_linear_measure search = {coarsest, metric->search, LINEAR_SEARCH_BINS, stiff};
     const stretch way[] = {
         {{search, FIRST_STEPS, .1 * far}, IMPROVED, 0},
         {{{above + LEVEL + 1, coarse, bins, stiff}, STIFF_STEPS, .05 * near}, IMPROVED, far},
         {{{above + LEVEL + 1, coarse, bins, kind}, STEPS, .02 * near}, LAST, .5 * near},
         {{{above + LEVEL, fine, bins, kind}, FINE_STEPS, .02 * mm}, 1, .25 * near},
     };
-    linear_state *states = malloc(sizeof *states * PLANES);
+    clv_linear_state *states = malloc(sizeof *states * PLANES);
     best->value = -INFINITY;
     if (!states)
         return clvox_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
@@ -80,12 +80,12 @@ static int fit(linear_stage *stage, const linear_state *state, linear_state *bes
         normal_of(i, normal);
         reflect(state, normal, &states[i]);
     }
-    CLV_TRY(linear_evaluate(stage, &search, states, count, false));
+    CLV_TRY(clv_linear_evaluate(stage, &search, states, count, false));
     for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
-        CLV_TRY(linear_sort(stage, states, &count, way[i].apart));
+        CLV_TRY(clv_linear_sort(stage, states, &count, way[i].apart));
         count = count < way[i].kept ? count : way[i].kept;
         if (count > 0)
-            CLV_TRY(linear_optimise(stage, &way[i].climb, states, count));
+            CLV_TRY(clv_linear_optimise(stage, &way[i].climb, states, count));
     }
     if (count > 0)
         *best = states[0];
@@ -235,29 +235,30 @@ end:
     return status;
 }
 
-static int warp(linear_stage *stage, const linear_state *state, clv_buffer *out)
+static int warp(clv_linear_stage *stage, const clv_linear_state *state, clv_buffer *out)
 {
-    const linear_level *level = &stage->level[LEVEL];
+    const clv_linear_level *level = &stage->level[LEVEL];
     double matrix[4][4];
     clv_map map;
-    linear_to_matrix(stage, state, matrix);
+    clv_linear_to_matrix(stage, state, matrix);
     clv_map_between(&level->fixed_grid, &level->moving_grid, CLV_MATRIX(matrix), 0, &map);
     return clv_warp(stage->run->ctx, CLV_VOLUME(level->moving[0], level->moving_grid.size), &map, NULL,
                     CLV_LINEAR, NAN, CLV_VOLUME(out, level->fixed_grid.size));
 }
 
-int linear_mirrored(linear_stage *stage, const linear_state *state, bool *mirrored)
+int clv_linear_mirrored(clv_linear_stage *stage, const clv_linear_state *state, bool *mirrored)
 {
     int status = CLVOX_OK, reach[3];
     clvox_context *ctx = stage->run->ctx;
-    const linear_level *level = &stage->level[LEVEL];
+    const clv_linear_level *level = &stage->level[LEVEL];
     const int *size = level->fixed_grid.size;
     size_t n = clvox_grid_voxels(&level->fixed_grid), bytes = n * sizeof(float);
     windows w = {.size = size, .reach = reach, .n = n};
-    linear_state other;
+    clv_linear_state other;
     double edge[3], better, seen;
     *mirrored = false;
-    if (stage->thin || linear_parameters(stage->run->options->linear) < linear_parameters(CLVOX_LINEAR_RIGID))
+    if (stage->thin ||
+        clv_linear_parameters(stage->run->options->linear) < clv_linear_parameters(CLVOX_LINEAR_RIGID))
         return CLVOX_OK;
     CLV_TRY(fit(stage, state, &other));
     if (!isfinite(other.value) || other.overlap < .5 * state->overlap)

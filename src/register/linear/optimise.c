@@ -79,7 +79,7 @@ static double dot(const double *a, const double *b, int n)
 
 /* Newton's step by L-BFGS around the damped normal matrix: what the last steps
  * have shown of the curvature corrects it (Nocedal and Wright, 7.2). */
-static bool newton(int n, linear_state *state, walk *w)
+static bool newton(int n, clv_linear_state *state, walk *w)
 {
     double q[12], a[PAIRS];
     memcpy(q, state->gradient, sizeof q);
@@ -100,7 +100,7 @@ static bool newton(int n, linear_state *state, walk *w)
     return dot(w->delta, state->gradient, n) > 0;
 }
 
-static void remember(int n, const linear_state *before, const linear_state *after, walk *w)
+static void remember(int n, const clv_linear_state *before, const clv_linear_state *after, walk *w)
 {
     double change[12];
     for (int i = 0; i < n; i++)
@@ -118,10 +118,10 @@ static void remember(int n, const linear_state *before, const linear_state *afte
 }
 
 /* The next trial of a walk; false where there is none. */
-static bool propose(const linear_stage *stage, int level, clvox_linear kind, linear_state *state, walk *w,
-                    linear_state *trial)
+static bool propose(const clv_linear_stage *stage, int level, clvox_linear kind, clv_linear_state *state,
+                    walk *w, clv_linear_state *trial)
 {
-    int n = linear_parameters(kind);
+    int n = clv_linear_parameters(kind);
     if (!isfinite(state->value))
         return false;
     if (!newton(n, state, w)) {
@@ -129,18 +129,19 @@ static bool propose(const linear_stage *stage, int level, clvox_linear kind, lin
         if (!newton(n, state, w))
             return false;
     }
-    linear_keep_in_plane(stage, kind, w->delta);
+    clv_linear_keep_in_plane(stage, kind, w->delta);
     double most = longest(w->delta, n), limit = 1.5 * stage->level[level].mm;
     double share = most > limit ? limit / most : 1;
     for (int i = 0; i < n; i++)
         w->delta[i] *= share;
-    linear_move(stage, kind, state, w->delta, trial);
+    clv_linear_move(stage, kind, state, w->delta, trial);
     return true;
 }
 
 /* From the change of the gradient along the step: by how much the normal
  * matrix overstates the curvature. */
-static double flatter(int n, const linear_state *before, const linear_state *after, const double delta[12])
+static double flatter(int n, const clv_linear_state *before, const clv_linear_state *after,
+                      const double delta[12])
 {
     double seen = 0, said = 0;
     for (int i = 0; i < n; i++) {
@@ -151,18 +152,19 @@ static double flatter(int n, const linear_state *before, const linear_state *aft
     return seen > 0 ? fmin(fmax(said / seen, .3), 4) : 1;
 }
 
-int linear_optimise(linear_stage *stage, const linear_climb *climb, linear_state *states, int count)
+int clv_linear_optimise(clv_linear_stage *stage, const clv_linear_climb *climb, clv_linear_state *states,
+                        int count)
 {
     const clvox_linear kind = climb->measure.kind;
-    int status = CLVOX_OK, level = climb->measure.level, n = linear_parameters(kind);
-    linear_state *trials = malloc(sizeof *trials * (size_t)count);
+    int status = CLVOX_OK, level = climb->measure.level, n = clv_linear_parameters(kind);
+    clv_linear_state *trials = malloc(sizeof *trials * (size_t)count);
     walk *walks = calloc((size_t)count, sizeof *walks);
     int *index = malloc(sizeof *index * (size_t)count);
     if (!trials || !walks || !index) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
         goto end;
     }
-    CLV_TRY(linear_evaluate(stage, &climb->measure, states, count, true));
+    CLV_TRY(clv_linear_evaluate(stage, &climb->measure, states, count, true));
     for (int i = 0; i < count; i++)
         walks[i] = (walk){.damping = .02, .flatter = 1};
     for (int k = 0; k < climb->iterations; k++) {
@@ -175,7 +177,7 @@ int linear_optimise(linear_stage *stage, const linear_climb *climb, linear_state
         }
         if (active == 0)
             break;
-        CLV_TRY(linear_evaluate(stage, &climb->measure, trials, active, true));
+        CLV_TRY(clv_linear_evaluate(stage, &climb->measure, trials, active, true));
         for (int t = 0; t < active; t++) {
             int i = index[t];
             walk *w = &walks[i];
@@ -209,7 +211,7 @@ end:
     return status;
 }
 
-double linear_angle(const double linear[3][3])
+double clv_linear_angle(const double linear[3][3])
 {
     double m[4][4], r[3][3];
     clv_matrix_identity(m);
@@ -220,7 +222,8 @@ double linear_angle(const double linear[3][3])
     return acos(fmax(-1, fmin(1, (r[0][0] + r[1][1] + r[2][2] - 1) / 2)));
 }
 
-double linear_distance(const linear_stage *stage, const linear_state *a, const linear_state *b)
+double clv_linear_distance(const clv_linear_stage *stage, const clv_linear_state *a,
+                           const clv_linear_state *b)
 {
     double rotation = 0, shift = 0;
     for (int i = 0; i < 3; i++) {
@@ -246,11 +249,11 @@ static int compare_places(const void *left, const void *right)
     return x != y ? (x < y) - (x > y) : (a->index > b->index) - (a->index < b->index);
 }
 
-int linear_sort(const linear_stage *stage, linear_state *states, int *count, double mm)
+int clv_linear_sort(const clv_linear_stage *stage, clv_linear_state *states, int *count, double mm)
 {
     int status = CLVOX_OK, kept = 0;
     place *places = malloc(sizeof *places * (size_t)*count);
-    linear_state *sorted = malloc(sizeof *sorted * (size_t)*count);
+    clv_linear_state *sorted = malloc(sizeof *sorted * (size_t)*count);
     if (*count > 0 && (!places || !sorted)) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
         goto end;
@@ -259,10 +262,10 @@ int linear_sort(const linear_stage *stage, linear_state *states, int *count, dou
         places[i] = (place){states[i].value, i};
     qsort(places, (size_t)*count, sizeof *places, compare_places);
     for (int i = 0; i < *count; i++) {
-        const linear_state *here = &states[places[i].index];
+        const clv_linear_state *here = &states[places[i].index];
         bool near = !isfinite(here->value);
         for (int j = 0; j < kept && !near && mm > 0; j++)
-            near = linear_distance(stage, here, &sorted[j]) < mm;
+            near = clv_linear_distance(stage, here, &sorted[j]) < mm;
         if (!near)
             sorted[kept++] = *here;
     }

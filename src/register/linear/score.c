@@ -6,7 +6,7 @@
 
 #include "register/linear/linear.h"
 
-double linear_score(const clv_metric_row *metric, int bins, const uint32_t *counts, double *total,
+double clv_linear_score(const clv_metric_row *metric, int bins, const uint32_t *counts, double *total,
                     float *table, float *weight)
 {
     double pf[CLV_AFFINE_MOST_BINS] = {0}, pm[CLV_AFFINE_MOST_BINS] = {0}, sum = 0;

@@ -15,7 +15,7 @@ enum { ROTATIONS = 1500, MOST_TRIALS = 4096, IMPROVED = 48 };
 static const double FEW = 5e3;
 
 typedef struct trials {
-    linear_state *state;
+    clv_linear_state *state;
     int count;
 } trials;
 
@@ -23,7 +23,7 @@ static void add(trials *t, const double rotation[3][3], double scale, const doub
 {
     if (t->count == MOST_TRIALS)
         return;
-    linear_state *s = &t->state[t->count++];
+    clv_linear_state *s = &t->state[t->count++];
     memset(s, 0, sizeof *s);
     for (int i = 0; i < 3; i++) {
         s->shift[i] = shift[i];
@@ -41,7 +41,7 @@ static void rotation_of(const double q[4], double r[3][3])
     memcpy(r, m, sizeof m);
 }
 
-double linear_rotation(int i, int count, double rotation[3][3])
+double clv_linear_rotation(int i, int count, double rotation[3][3])
 {
     double s = i + .5, r = sqrt(s / count), R = sqrt(1 - s / count);
     double a = 2 * M_PI * s / M_SQRT2, b = 2 * M_PI * s / 1.533751168755204288118041;
@@ -51,7 +51,7 @@ double linear_rotation(int i, int count, double rotation[3][3])
 }
 
 /* The rotations to try; the first is none. */
-static int rotations_of(const linear_stage *stage, clvox_linear kind, double (*rotations)[3][3])
+static int rotations_of(const clv_linear_stage *stage, clvox_linear kind, double (*rotations)[3][3])
 {
     static const double none[4] = {0, 0, 0, 1};
     int count = 0;
@@ -69,22 +69,23 @@ static int rotations_of(const linear_stage *stage, clvox_linear kind, double (*r
         return count;
     }
     for (int i = 0; i < ROTATIONS; i++)
-        if (linear_rotation(i, ROTATIONS, rotations[count]) < SEARCH_ANGLE)
+        if (clv_linear_rotation(i, ROTATIONS, rotations[count]) < SEARCH_ANGLE)
             count++;
     return count;
 }
 
-static void offset_shift(const double from[3], const linear_stage *stage, int way, double by, double shift[3])
+static void offset_shift(const double from[3], const clv_linear_stage *stage, int way, double by,
+                         double shift[3])
 {
     double delta[12] = {0};
     if (way > 0)
         delta[(way - 1) / 2] = (way & 1 ? 1 : -1) * by * stage->radius;
-    linear_keep_in_plane(stage, CLVOX_LINEAR_TRANSLATION, delta);
+    clv_linear_keep_in_plane(stage, CLVOX_LINEAR_TRANSLATION, delta);
     for (int i = 0; i < 3; i++)
         shift[i] = from[i] + delta[i];
 }
 
-static void list_trials(const linear_stage *stage, clvox_linear kind, trials *t)
+static void list_trials(const clv_linear_stage *stage, clvox_linear kind, trials *t)
 {
     const double scales[] = {1, SMALLER, LARGER};
     double(*rotations)[3][3] = malloc(sizeof *rotations * (ROTATIONS + 1));
@@ -102,7 +103,7 @@ static void list_trials(const linear_stage *stage, clvox_linear kind, trials *t)
     free(rotations);
 }
 
-void linear_weigh(linear_state *states, int count)
+void clv_linear_weigh(clv_linear_state *states, int count)
 {
     for (int i = 0; i < count; i++)
         if (isfinite(states[i].value))
@@ -110,41 +111,41 @@ void linear_weigh(linear_state *states, int count)
 }
 
 /* Rotations far from the header have to be better to be believed. */
-static void doubt(linear_state *states, int count)
+static void doubt(clv_linear_state *states, int count)
 {
     for (int i = 0; i < count; i++) {
-        double beyond = linear_angle(CLV_MATRIX3(states[i].linear)) - DOUBTED;
+        double beyond = clv_linear_angle(CLV_MATRIX3(states[i].linear)) - DOUBTED;
         if (isfinite(states[i].value))
             states[i].value *= 1 - DOUBT * fmin(fmax(beyond, 0), 1);
     }
-    linear_weigh(states, count);
+    clv_linear_weigh(states, count);
 }
 
-int linear_search(linear_stage *stage, const linear_state *given, int given_count, linear_state *best,
-                  int room, int *count)
+int clv_linear_search(clv_linear_stage *stage, const clv_linear_state *given, int given_count,
+                      clv_linear_state *best, int room, int *count)
 {
-    int status = CLVOX_OK, level = LINEAR_LEVELS - 1;
+    int status = CLVOX_OK, level = CLV_LINEAR_LEVELS - 1;
     clvox_metric metric = clv_metric_find(stage->metric)->search;
     clvox_linear kind = stage->run->options->linear;
     clvox_linear coarse = kind > CLVOX_LINEAR_SIMILARITY ? CLVOX_LINEAR_SIMILARITY : kind;
-    const linear_measure measure = {level, metric, LINEAR_SEARCH_BINS, coarse};
+    const clv_linear_measure measure = {level, metric, LINEAR_SEARCH_BINS, coarse};
     trials t = {malloc(sizeof *t.state * MOST_TRIALS), 0};
     if (!t.state)
         return clvox_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
     list_trials(stage, kind, &t);
-    linear_sample(&stage->level[level], FEW);
-    CLV_TRY(linear_evaluate(stage, &measure, t.state, t.count, false));
-    linear_sample_all(&stage->level[level]);
+    clv_linear_sample(&stage->level[level], FEW);
+    CLV_TRY(clv_linear_evaluate(stage, &measure, t.state, t.count, false));
+    clv_linear_sample_all(&stage->level[level]);
     doubt(t.state, t.count);
-    CLV_TRY(linear_sort(stage, t.state, &t.count, 0));
+    CLV_TRY(clv_linear_sort(stage, t.state, &t.count, 0));
     t.count = t.count < IMPROVED ? t.count : IMPROVED;
     for (int i = 0; i < given_count; i++)
         t.state[t.count++] = given[i];
-    CLV_TRY(linear_optimise(stage,
-                            &(linear_climb){measure, 6, .1 * stage->level[level].mm},
+    CLV_TRY(clv_linear_optimise(stage,
+                            &(clv_linear_climb){measure, 6, .1 * stage->level[level].mm},
                             t.state, t.count));
     doubt(t.state, t.count);
-    CLV_TRY(linear_sort(stage, t.state, &t.count, 1.5 * stage->level[level].mm));
+    CLV_TRY(clv_linear_sort(stage, t.state, &t.count, 1.5 * stage->level[level].mm));
     *count = t.count < room ? t.count : room;
     memcpy(best, t.state, sizeof *best * (size_t)*count);
 end:
