@@ -29,10 +29,10 @@ typedef struct clvox_posteriors {
  * scaled to one. CLVOX_ERROR_DATA where values lie below 0, where sums are larger or say none of the three
  * scales, where no tissue or more than CLVOX_MAX_TISSUES are in both; the sentence begins with "fixed" or
  * "moving" where it is about one of them. Release with clvox_posteriors_destroy, also after a failure. */
-CLVOX_API int clvox_posteriors_make(const clvox_volume *fixed, const clvox_volume *moving,
+CLVOX_API int clvox_posteriors_create(const clvox_volume *fixed, const clvox_volume *moving,
                                     clvox_posteriors *out);
 
-/* Releases what clvox_posteriors_make made; legal on a zeroed value and NULL. */
+/* Releases what clvox_posteriors_create made; legal on a zeroed value and NULL. */
 CLVOX_API void clvox_posteriors_destroy(clvox_posteriors *posteriors);
 
 #ifdef __cplusplus

@@ -296,7 +296,7 @@ typedef struct clvox_register_images {
      * elements. They count where their kind's weight in the options is above 0. */
     const clvox_shape *const *fixed_shapes, *const *moving_shapes;
     int shapes; /* up to CLVOX_MAX_SHAPES */
-    /* Tissue probabilities of both images, as clvox_posteriors_make leaves them; NULL: none. They count
+    /* Tissue probabilities of both images, as clvox_posteriors_create leaves them; NULL: none. They count
      * where options.posteriors_weight is above 0. Beside images they may lie on any grid. Without images
      * (channels 0) their grids are those of the registration, the linear part is found from them, too, and
      * the result has no warped image. */
@@ -342,7 +342,7 @@ typedef struct clvox_register_plan {
 
 /* Plans without computing; compares the images' values where nothing else says with which to begin. options
  * NULL: the defaults. CLVOX_ERROR_ARGUMENT where clvox_register_bytes gives 0. */
-CLVOX_API int clvox_register_plan_make(const clvox_register_images *images,
+CLVOX_API int clvox_register_predict(const clvox_register_images *images,
                                        const clvox_register_options *options, clvox_register_plan *plan);
 
 /* Splits an affine into rotation, scales, shears and translation; 0 where it is singular or turns left into
@@ -413,7 +413,7 @@ typedef struct clvox_posteriors_errors {
     clvox_volume *carried; /* those of the moving image on the grid of the fixed ones; the caller's */
 } clvox_posteriors_errors;
 
-/* Carries tissue probabilities (as clvox_posteriors_make leaves them) of the moving image through a result,
+/* Carries tissue probabilities (as clvox_posteriors_create leaves them) of the moving image through a result,
  * to the grid of `fixed`, and compares them there, over mask (NULL: everywhere; on that grid). options NULL:
  * the defaults. On failure out->carried is NULL. CLVOX_ERROR_ARGUMENT where the two have not as many tissues,
  * or the mask has another grid. */

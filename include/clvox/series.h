@@ -84,7 +84,7 @@ typedef struct clvox_series_plan {
 } clvox_series_plan;
 
 /* The plan of clvox_register_series for these arguments, and its errors of them: nothing is computed on a device. */
-CLVOX_API int clvox_register_series_plan(const clvox_volume *series, const clvox_volume *reference,
+CLVOX_API int clvox_series_predict(const clvox_volume *series, const clvox_volume *reference,
                                          const clvox_volume *mask, const clvox_gradients *gradients,
                                          const clvox_series_options *options, clvox_series_plan *plan);
 

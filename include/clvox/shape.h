@@ -65,7 +65,7 @@ CLVOX_API int clvox_curves_write(const clvox_shape *curves, int lps, const char 
  * ending is no format's. */
 CLVOX_API int clvox_curves_check_name(const char *path);
 
-/* Inner products of two shapes of one kind as currents or varifolds: clvox_surface_currents_by, of curves
+/* Inner products of two shapes of one kind as currents or varifolds: clvox_surface_currents_with, of curves
  * with the direction of a segment for the normal and its length for the area, of clouds with 1 for the
  * product of normals and a point's share of all weights for the area, which compares them as measures. The
  * errors are the same. */

@@ -53,7 +53,7 @@ CLVOX_API void clvox_surface_destroy(clvox_surface **surface);
 CLVOX_API int clvox_surface_read(const char *path, clvox_surface **out);
 
 /* The same; lps: vertices are in LPS in files that state no frame (all but GIFTI and FreeSurfer's). */
-CLVOX_API int clvox_surface_read_as(const char *path, int lps, clvox_surface **out);
+CLVOX_API int clvox_surface_read_with(const char *path, int lps, clvox_surface **out);
 
 /* Writes a surface in the format of the ending: .gii, .vtk and .ply (binary),
  * .stl (binary), .obj, .byu, or FreeSurfer's, whose names begin with lh. or rh.
@@ -65,8 +65,8 @@ CLVOX_API int clvox_surface_read_as(const char *path, int lps, clvox_surface **o
  * that name no vertex, CLVOX_ERROR_DATA for vertices beyond float32. */
 CLVOX_API int clvox_surface_write(const clvox_surface *surface, const char *path);
 
-/* The same; lps: in LPS to files that state no frame, for clvox_surface_read_as. */
-CLVOX_API int clvox_surface_write_as(const clvox_surface *surface, int lps, const char *path);
+/* The same; lps: in LPS to files that state no frame, for clvox_surface_read_with. */
+CLVOX_API int clvox_surface_write_with(const clvox_surface *surface, int lps, const char *path);
 
 /* Whether path names a surface file: by its ending or, for one without, by how
  * its content begins. A file that cannot be read is none. */
@@ -167,7 +167,7 @@ typedef struct clvox_currents_report {
  * CLVOX_ERROR_ARGUMENT for an error that is not between 0 and 1; of MESH, CLVOX_ERROR_DATA where the error
  * is not reached, CLVOX_ERROR_MEMORY where the grid is too large, as for a triangle far away from all
  * others. */
-CLVOX_API int clvox_surface_currents_by(clvox_context *context, const clvox_surface *a,
+CLVOX_API int clvox_surface_currents_with(clvox_context *context, const clvox_surface *a,
                                         const clvox_surface *b, const clvox_currents_options *options,
                                         clvox_surface_products *out, clvox_currents_report *report);
 
@@ -291,7 +291,7 @@ CLVOX_API void clvox_level_set_source_defaults(clvox_level_set_source *source);
  * spans more than 1024 voxels, for label or iso with a mesh, for both or neither
  * of volume and surface; CLVOX_ERROR_DATA for a mesh without area, and as
  * clvox_inside_of and clvox_distance_from_values say. */
-CLVOX_API int clvox_level_set_make(clvox_context *context, const clvox_level_set_source *source,
+CLVOX_API int clvox_level_set_create(clvox_context *context, const clvox_level_set_source *source,
                                    clvox_level_set *out);
 
 /* Releases distance and surface and sets them to NULL. NULL is legal. */
@@ -410,14 +410,14 @@ typedef struct clvox_denoise_plan {
 
 /* Looks at the level set without working on it. options NULL: the defaults. Errors are
  * clvox_surface_denoise's. */
-CLVOX_API int clvox_denoise_plan_make(clvox_context *context, const clvox_level_set *level_set,
+CLVOX_API int clvox_denoise_predict(clvox_context *context, const clvox_level_set *level_set,
                                       const clvox_denoise_options *options, clvox_denoise_plan *plan);
 
 /* Denoises the surface where a signed distance (mm, negative inside) is 0; the input need be a true distance
  * only near the surface. The mesh is twice as fine as the grid (cubic interpolation), is corrected for the
  * volume that flat triangles cut off, and has the topology that the options ask for, kept on a grid two to
  * four times as fine. Values that are not finite count as outside; a surface that reaches the border
- * continues straight beyond it. A level set not made by clvox_level_set_make needs only its distance.
+ * continues straight beyond it. A level set not made by clvox_level_set_create needs only its distance.
  * options NULL: the defaults. On success the result's surface and distance are the caller's, to be released
  * with clvox_denoise_result_destroy; on failure NULL. CLVOX_ERROR_DATA where there is no surface, or where
  * the voxels are so large that the volume of a coarse mesh would change by more than a percent; _ARGUMENT

@@ -95,7 +95,7 @@ typedef enum clvox_warp_form {
 
 /* Writes a displacement volume in one of these forms. moving, the grid of the
  * image that the warp is to be applied to, is used for FSL only. */
-CLVOX_API int clvox_warp_write_as(const clvox_volume *warp, clvox_warp_form form,
+CLVOX_API int clvox_warp_write_with(const clvox_volume *warp, clvox_warp_form form,
                                   const clvox_grid *moving, const char *path);
 
 /* Releases the transform and what it owns; sets *transform to NULL. */

@@ -107,7 +107,7 @@ typedef enum clvox_output {
  * are rounded to the nearest and clipped. Where source or outside has fractions or values beyond the type, a
  * slope (with negative values in an unsigned type, also an inter) maps their range to that of the type; 0
  * stays 0. Labels, colours, vectors and tensors stay as they are. */
-CLVOX_API int clvox_volume_store_as(clvox_volume *volume, const clvox_volume *source, double outside,
+CLVOX_API int clvox_volume_set_output(clvox_volume *volume, const clvox_volume *source, double outside,
                                     clvox_output output);
 
 /* Number of voxels of a grid. */

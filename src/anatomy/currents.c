@@ -182,7 +182,7 @@ end:
     return status;
 }
 
-int clvox_surface_currents_by(clvox_context *ctx, const clvox_surface *a, const clvox_surface *b,
+int clvox_surface_currents_with(clvox_context *ctx, const clvox_surface *a, const clvox_surface *b,
                               const clvox_currents_options *options, clvox_surface_products *out,
                               clvox_currents_report *report)
 {
@@ -208,5 +208,5 @@ int clvox_surface_currents(clvox_context *ctx, const clvox_surface *a, const clv
     CLV_HOST_THREADS(ctx);
     const clvox_currents_options options = {
         .size = sizeof options, .width = width, .varifold = varifold, .method = CLVOX_CURRENTS_EXACT};
-    return clvox_surface_currents_by(ctx, a, b, &options, out, NULL);
+    return clvox_surface_currents_with(ctx, a, b, &options, out, NULL);
 }

@@ -222,7 +222,7 @@ static int match(const source s[2], clvox_posteriors *p)
     return CLVOX_OK;
 }
 
-int clvox_posteriors_make(const clvox_volume *fixed, const clvox_volume *moving, clvox_posteriors *out)
+int clvox_posteriors_create(const clvox_volume *fixed, const clvox_volume *moving, clvox_posteriors *out)
 {
     CLV_GIVEN(fixed, moving, out);
     int status = CLVOX_OK;

@@ -267,7 +267,7 @@ int clv_pair_solve(clv_pair *p)
     cJSON_AddItemToObject(options, "weights", cJSON_CreateDoubleArray(&one, 1));
     clvox_record_fields(options, clvox_register_table(), o);
     p->read_seconds += clv_seconds() - mark;
-    CLV_TRY(clvox_register_plan_make(&images, o, &plan));
+    CLV_TRY(clvox_register_predict(&images, o, &plan));
     clvox_record_memory(clvox_record_plan(p->log, &p->fixed->grid, &p->moving->grid), p->ctx, plan.bytes);
     p->trace = cJSON_AddArrayToObject(p->log, "trace");
     o->progress = look;

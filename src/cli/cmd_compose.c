@@ -93,7 +93,7 @@ int cmd_compose(command *cli, int argc, char **argv)
         goto end;
     }
     CLI_TRY(clvox_compose(cli->ctx, &reference->grid, chain.link, chain.count, &out));
-    CLI_TRY(clvox_warp_write_as(out, (clvox_warp_form)format, moving ? &moving->grid : NULL, out_path));
+    CLI_TRY(clvox_warp_write_with(out, (clvox_warp_form)format, moving ? &moving->grid : NULL, out_path));
     cli_log_output(cli, out_path);
 end:
     cli_chain_free(&chain);

@@ -218,7 +218,7 @@ static int say_plan(command *cli, const request *r, const clvox_volume *series, 
     double edge[3];
     const int *size = series->grid.size;
     const clvox_series_options *o = &r->options;
-    int status = clvox_register_series_plan(series, reference, mask, gradients, o, &plan);
+    int status = clvox_series_predict(series, reference, mask, gradients, o, &plan);
     if (status < 0)
         return status;
     snprintf(target, sizeof target, "frame %d", plan.reference);

@@ -103,7 +103,7 @@ int cli_read_transforms(command *cli, const char *path, clvox_transform **out, i
 
 int cli_read_surface_as(command *cli, const char *path, bool lps, clvox_surface **out)
 {
-    int status = clvox_surface_read_as(path, lps, out);
+    int status = clvox_surface_read_with(path, lps, out);
     if (status >= 0)
         log_input(cli, path);
     return status;
@@ -218,7 +218,7 @@ int cli_write_affine(command *cli, const double matrix[4][4], const char *path)
 
 int cli_write_surface_as(command *cli, const clvox_surface *surface, bool lps, const char *path)
 {
-    int status = clvox_surface_write_as(surface, lps, path);
+    int status = clvox_surface_write_with(surface, lps, path);
     if (status >= 0)
         cli_log_output(cli, path);
     return status;

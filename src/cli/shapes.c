@@ -29,7 +29,7 @@ static int write_surface(const clvox_shape *s, const cli_shape_side *side, cli_f
 {
     const clvox_surface surface = {s->vertices, s->elements, s->points, s->corners};
     (void)side;
-    return clvox_surface_write_as(&surface, frames == CLI_FRAME_LPS, path);
+    return clvox_surface_write_with(&surface, frames == CLI_FRAME_LPS, path);
 }
 
 /* ---- curves -------------------------------------------------------------- */

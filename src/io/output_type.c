@@ -18,7 +18,7 @@ static bool integers(clvox_type type, double *least, double *most)
     return true;
 }
 
-int clvox_volume_store_as(clvox_volume *volume, const clvox_volume *source, double outside, clvox_output output)
+int clvox_volume_set_output(clvox_volume *volume, const clvox_volume *source, double outside, clvox_output output)
 {
     CLV_GIVEN(volume, source);
     static const clvox_type types[] = {CLVOX_TYPE_FLOAT32, CLVOX_TYPE_FLOAT32, CLVOX_TYPE_FLOAT32,

@@ -45,7 +45,7 @@ int clvox_metric_says(const clvox_register_options *options, clvox_metric metric
     return 1;
 }
 
-int clvox_register_plan_make(const clvox_register_images *images, const clvox_register_options *options,
+int clvox_register_predict(const clvox_register_images *images, const clvox_register_options *options,
                              clvox_register_plan *plan)
 {
     CLV_GIVEN(images, plan);

@@ -54,7 +54,7 @@ static int leave(const clv_problem *p, clvox_register_result *result)
     CLV_TRY(clv_orientation_replace(&back, fixed, &result->warped));
     CLV_TRY(clv_orientation_replace(&back, NULL, &result->momentum)); /* lies on a part of the grid */
     if (result->warped)
-        CLV_TRY(clvox_volume_store_as(result->warped, p->outer->images.moving[0], 0, p->options.output));
+        CLV_TRY(clvox_volume_set_output(result->warped, p->outer->images.moving[0], 0, p->options.output));
 end:
     return status;
 }

@@ -607,7 +607,7 @@ static int resample(series_run *s, clvox_series_result *r)
     CLV_TRY(clvox_volume_create(grid, 1, CLVOX_KIND_SCALAR, &r->mean));
     r->corrected->stored = s->series->stored;
     r->corrected->frame_seconds = s->series->frame_seconds;
-    CLV_TRY(clvox_volume_store_as(r->corrected, s->series, 0, s->o->output));
+    CLV_TRY(clvox_volume_set_output(r->corrected, s->series, 0, s->o->output));
     for (int i = 0; i < r->frames; i++) {
         clvox_volume image = frame_of(s, i);
         float *to = r->corrected->data + (size_t)i * n;
@@ -739,7 +739,7 @@ static size_t bytes_of(const series_run *s, const clvox_volume *reference)
     return most;
 }
 
-int clvox_register_series_plan(const clvox_volume *series, const clvox_volume *reference, const clvox_volume *mask,
+int clvox_series_predict(const clvox_volume *series, const clvox_volume *reference, const clvox_volume *mask,
                                const clvox_gradients *gradients, const clvox_series_options *options,
                                clvox_series_plan *plan)
 {

@@ -276,7 +276,7 @@ static double search_rate(const clvox_device_limits *l)
     return 2 * lanes * share * units * clock * 1e6;
 }
 
-int clvox_denoise_plan_make(clvox_context *ctx, const clvox_level_set *level_set,
+int clvox_denoise_predict(clvox_context *ctx, const clvox_level_set *level_set,
                             const clvox_denoise_options *o, clvox_denoise_plan *plan)
 {
     CLV_GIVEN(ctx, level_set, plan);

@@ -279,7 +279,7 @@ end:
     return status;
 }
 
-int clvox_level_set_make(clvox_context *context, const clvox_level_set_source *source, clvox_level_set *out)
+int clvox_level_set_create(clvox_context *context, const clvox_level_set_source *source, clvox_level_set *out)
 {
     CLV_GIVEN(context, source, out);
     CLV_HOST_THREADS(context);

@@ -130,7 +130,7 @@ static int begin(const clvox_volume *image, const clvox_grid *grid, const clvox_
     }
     made->frame_seconds = image->frame_seconds;
     if (!(kept && image->hint != CLVOX_LABELS_NONE))
-        CLV_TRY(clvox_volume_store_as(made, image, (double)*outside,
+        CLV_TRY(clvox_volume_set_output(made, image, (double)*outside,
                                       options ? options->output : CLVOX_OUTPUT_AUTO));
     *out = made;
     made = NULL;

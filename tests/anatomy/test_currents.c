@@ -208,7 +208,7 @@ static void a_particle_mesh_is_off_by_what_it_says(void **state)
                                           .method = CLVOX_CURRENTS_MESH,
                                           .error = asked[i / 4]};
         const clvox_surface_products want = products(a, b, o.width, o.varifold);
-        assert_ok(clvox_surface_currents_by(ctx, a, b, &o, &got, &report));
+        assert_ok(clvox_surface_currents_with(ctx, a, b, &o, &got, &report));
         const double error = largest_error(&got, &want);
         assert_that(report.method == CLVOX_CURRENTS_MESH && report.error <= o.error, "asked for %g: %g",
                     o.error, report.error);
@@ -216,7 +216,7 @@ static void a_particle_mesh_is_off_by_what_it_says(void **state)
         assert_that(report.error <= 200 * error + 1e-6, "off by %g, but said to be by %g", error,
                     report.error);
         assert_true(report.spacing > .1 * o.width && report.spacing < o.width && report.size[0] > 10);
-        assert_ok(clvox_surface_currents_by(ctx, a, b, &o, &again, NULL));
+        assert_ok(clvox_surface_currents_with(ctx, a, b, &o, &again, NULL));
         assert_memory_equal(&got, &again, sizeof got);
     }
     clvox_surface_destroy(&a);
@@ -226,7 +226,7 @@ static void a_particle_mesh_is_off_by_what_it_says(void **state)
     const clvox_currents_options o = {
         .size = sizeof o, .width = 14, .method = CLVOX_CURRENTS_MESH, .error = 1e-4};
     clvox_surface_products p;
-    assert_ok(clvox_surface_currents_by(ctx, ball, ball, &o, &p, NULL));
+    assert_ok(clvox_surface_currents_with(ctx, ball, ball, &o, &p, NULL));
     assert_that(fabs(p.aa / norm_of_sphere(20, 14) - 1) < .002, "%g, not %g", p.aa, norm_of_sphere(20, 14));
     assert_true(p.aa == p.bb && fabs(p.squared_distance) < 1e-6 * p.aa);
     clvox_surface_destroy(&ball);
@@ -239,33 +239,33 @@ static void auto_takes_the_faster_one_that_is_exact_enough(void **state)
     clvox_currents_options o = {.size = sizeof o, .width = 10, .method = CLVOX_CURRENTS_AUTO, .error = 1e-3};
     clvox_currents_report report;
     clvox_surface_products p, exact = products(few, few, 10, false);
-    assert_ok(clvox_surface_currents_by(ctx, few, few, &o, &p, &report));
+    assert_ok(clvox_surface_currents_with(ctx, few, few, &o, &p, &report));
     assert_true(report.method == CLVOX_CURRENTS_EXACT && report.error == 0 && report.spacing == 0);
     assert_memory_equal(&p, &exact, sizeof p);
-    assert_ok(clvox_surface_currents_by(ctx, many, many, &o, &p, &report));
+    assert_ok(clvox_surface_currents_with(ctx, many, many, &o, &p, &report));
     assert_true(report.method == CLVOX_CURRENTS_MESH && report.error <= 1e-3);
     /* An error that no mesh reaches, and one that no grid holds. */
     o.error = 1e-12;
-    assert_ok(clvox_surface_currents_by(ctx, few, few, &o, &p, &report));
+    assert_ok(clvox_surface_currents_with(ctx, few, few, &o, &p, &report));
     assert_true(report.method == CLVOX_CURRENTS_EXACT);
     o.method = CLVOX_CURRENTS_MESH;
-    assert_true(clvox_surface_currents_by(ctx, few, few, &o, &p, &report) < 0);
+    assert_true(clvox_surface_currents_with(ctx, few, few, &o, &p, &report) < 0);
     o.error = 1e-3;
     o.width = 1e-3;
-    assert_int_equal(clvox_surface_currents_by(ctx, few, few, &o, &p, &report), CLVOX_ERROR_MEMORY);
+    assert_int_equal(clvox_surface_currents_with(ctx, few, few, &o, &p, &report), CLVOX_ERROR_MEMORY);
     o.method = CLVOX_CURRENTS_AUTO;
-    assert_ok(clvox_surface_currents_by(ctx, many, few, &o, &p, &report));
+    assert_ok(clvox_surface_currents_with(ctx, many, few, &o, &p, &report));
     assert_true(report.method == CLVOX_CURRENTS_EXACT);
     o = (clvox_currents_options){.size = sizeof o, .width = 5, .method = CLVOX_CURRENTS_MESH, .error = 0};
-    assert_int_equal(clvox_surface_currents_by(ctx, few, few, &o, &p, &report), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clvox_surface_currents_with(ctx, few, few, &o, &p, &report), CLVOX_ERROR_ARGUMENT);
     o = (clvox_currents_options){
         .size = sizeof o, .width = 5, .method = (clvox_currents_method)7, .error = .1};
-    assert_int_equal(clvox_surface_currents_by(ctx, few, few, &o, &p, &report), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clvox_surface_currents_with(ctx, few, few, &o, &p, &report), CLVOX_ERROR_ARGUMENT);
     /* Nothing to splat. */
     clvox_surface *nothing;
     assert_ok(clvox_surface_create(3, 0, &nothing));
     o = (clvox_currents_options){.size = sizeof o, .width = 5, .method = CLVOX_CURRENTS_MESH, .error = .1};
-    assert_ok(clvox_surface_currents_by(ctx, few, nothing, &o, &p, &report));
+    assert_ok(clvox_surface_currents_with(ctx, few, nothing, &o, &p, &report));
     assert_true(report.method == CLVOX_CURRENTS_EXACT && p.bb == 0 && p.squared_distance == p.aa);
     clvox_surface_destroy(&nothing);
     clvox_surface_destroy(&few);

@@ -27,7 +27,7 @@ int main(int argc, char **argv)
         goto end;
     source.volume = volume;
     source.surface = surface;
-    if (clvox_context_create(NULL, &context) < 0 || clvox_level_set_make(context, &source, &level_set) < 0 ||
+    if (clvox_context_create(NULL, &context) < 0 || clvox_level_set_create(context, &source, &level_set) < 0 ||
         clvox_surface_denoise(context, &level_set, &options, &result) < 0 ||
         clvox_surface_write(result.surface, argv[2]) < 0)
         goto end;

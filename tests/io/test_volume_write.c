@@ -47,7 +47,7 @@ static void stored_as(clvox_output output, clvox_type disk, double tolerance, co
     memcpy(v->data, values, 6 * sizeof *values);
     source->stored = CLVOX_TYPE_UINT16;
     v->data[5] *= 3; /* as cubic interpolation may go beyond the image's values */
-    assert_true(clvox_volume_store_as(v, source, NAN, output) == 0);
+    assert_true(clvox_volume_set_output(v, source, NAN, output) == 0);
     const char *path = files_in("stored.nii");
     assert_true(clvox_volume_write(v, path) == 0);
     w = reads(path);
@@ -81,12 +81,12 @@ static void output_types(void **state)
     stored_as(CLVOX_OUTPUT_SHORT, CLVOX_TYPE_INT16, 0.51 * 1000 / 32767, both, both_cut);
     clvox_volume *v = made(6, 1, 1, 1, CLVOX_KIND_SCALAR);
     memcpy(v->data, share, sizeof share);
-    assert_true(clvox_volume_store_as(v, v, 0, CLVOX_OUTPUT_SHORT) == 0);
+    assert_true(clvox_volume_set_output(v, v, 0, CLVOX_OUTPUT_SHORT) == 0);
     assert_true(clvox_volume_write(v, files_in("stored.mgh")) == CLVOX_ERROR_ARGUMENT); /* no slope there */
     v->kind = CLVOX_KIND_LABEL;
     v->type = CLVOX_TYPE_INT64;
     v->slope = 0;
-    assert_true(clvox_volume_store_as(v, v, 0, CLVOX_OUTPUT_UCHAR) == 0 && v->type == CLVOX_TYPE_INT64);
+    assert_true(clvox_volume_set_output(v, v, 0, CLVOX_OUTPUT_UCHAR) == 0 && v->type == CLVOX_TYPE_INT64);
     clvox_volume_destroy(&v);
 }
 

@@ -53,7 +53,7 @@ static void mrtrix_four_axes_each_voxel_the_scanner(void **state)
     grid_of((int[3]){7, 9, 5}, .3, true, &grid);
     clvox_volume *warp = warp_on(&grid);
     const size_t n = clvox_grid_voxels(&grid);
-    assert_ok(clvox_warp_write_as(warp, CLVOX_WARP_MRTRIX, NULL, path));
+    assert_ok(clvox_warp_write_with(warp, CLVOX_WARP_MRTRIX, NULL, path));
     assert_ok(clvox_volume_read(path, &written));
     assert_true(written->frames == 3 && written->kind != CLVOX_KIND_DISPLACEMENT &&
                 clvox_grid_equal(&written->grid, &grid));
@@ -76,7 +76,7 @@ static void what_is_written_for_mrtrix_is_read_back(void **state)
     clvox_transform *back;
     grid_of((int[3]){7, 9, 5}, .3, true, &grid);
     clvox_volume *warp = warp_on(&grid);
-    assert_ok(clvox_warp_write_as(warp, CLVOX_WARP_MRTRIX, NULL, path));
+    assert_ok(clvox_warp_write_with(warp, CLVOX_WARP_MRTRIX, NULL, path));
     assert_ok(clvox_transform_read(path, &back));
     assert_true(back->is_warp);
     for (size_t i = 0; i < 3 * clvox_grid_voxels(&grid); i++)
@@ -99,7 +99,7 @@ static void fsl_fixed_handed_moving_handed(void **state)
     grid_of((int[3]){11, 8, 6}, -.2, moving_right, &moving);
     clvox_volume *warp = warp_on(&grid);
     size_t n = clvox_grid_voxels(&grid);
-    assert_ok(clvox_warp_write_as(warp, CLVOX_WARP_FSL, &moving, path));
+    assert_ok(clvox_warp_write_with(warp, CLVOX_WARP_FSL, &moving, path));
     assert_ok(clvox_volume_read(path, &written));
     assert_true(written->frames == 3 && clvox_grid_equal(&written->grid, &grid));
     for (int x = 0; x < 7; x++) {
@@ -135,12 +135,12 @@ static void itks_form_is_what_clvox_warp_write_writes(void **state)
     clvox_transform *back;
     grid_of((int[3]){7, 9, 5}, .3, false, &grid);
     clvox_volume *warp = warp_on(&grid);
-    assert_ok(clvox_warp_write_as(warp, CLVOX_WARP_ITK, NULL, path));
+    assert_ok(clvox_warp_write_with(warp, CLVOX_WARP_ITK, NULL, path));
     assert_ok(clvox_transform_read(path, &back));
     assert_true(back->is_warp && fabsf(back->warp->data[5] - warp->data[5]) < 1e-5f);
-    assert_int_equal(clvox_warp_write_as(warp, CLVOX_WARP_FSL, NULL, path), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clvox_warp_write_with(warp, CLVOX_WARP_FSL, NULL, path), CLVOX_ERROR_ARGUMENT);
     warp->kind = CLVOX_KIND_VECTOR;
-    assert_int_equal(clvox_warp_write_as(warp, CLVOX_WARP_MRTRIX, NULL, path), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clvox_warp_write_with(warp, CLVOX_WARP_MRTRIX, NULL, path), CLVOX_ERROR_ARGUMENT);
     clvox_transform_destroy(&back);
     clvox_volume_destroy(&warp);
 }
@@ -153,7 +153,7 @@ static void a_displacement_field_of_one_component(void **state)
     grid_of((int[3]){7, 9, 5}, .3, false, &grid);
     assert_ok(clvox_volume_create(&grid, 1, CLVOX_KIND_DISPLACEMENT, &warp));
     for (int form = CLVOX_WARP_ITK; form <= CLVOX_WARP_FSL; form++)
-        assert_int_equal(clvox_warp_write_as(warp, (clvox_warp_form)form, &grid, path), CLVOX_ERROR_ARGUMENT);
+        assert_int_equal(clvox_warp_write_with(warp, (clvox_warp_form)form, &grid, path), CLVOX_ERROR_ARGUMENT);
     clvox_volume_destroy(&warp);
 }
 

@@ -47,8 +47,8 @@ static void registration_without_options(void **state)
     assert_same(with.warped, without.warped);
     assert_true(clvox_register_bytes(&images, NULL) == clvox_register_bytes(&images, &o) &&
                 clvox_register_bytes(&images, &o) > 0);
-    assert_ok(clvox_register_plan_make(&images, &o, &plans[0]));
-    assert_ok(clvox_register_plan_make(&images, NULL, &plans[1]));
+    assert_ok(clvox_register_predict(&images, &o, &plans[0]));
+    assert_ok(clvox_register_predict(&images, NULL, &plans[1]));
     assert_memory_equal(plans[0].size, plans[1].size, sizeof plans[0].size);
     char says[2][32];
     assert_int_equal(clvox_metric_says(NULL, CLVOX_METRIC_LNCC, 0, says[0]), 1);
@@ -164,7 +164,7 @@ static void templates_and_series_without_options(void **state)
     memcpy(series->data + voxels, two->data, voxels * sizeof *two->data);
     clvox_series_defaults(&s);
     for (int i = 0; i < 2; i++) {
-        assert_ok(clvox_register_series_plan(series, NULL, NULL, NULL, i ? NULL : &s, &plans[i]));
+        assert_ok(clvox_series_predict(series, NULL, NULL, NULL, i ? NULL : &s, &plans[i]));
         assert_ok(clvox_register_series(shared.ctx, series, NULL, NULL, NULL, i ? NULL : &s, &motion[i]));
     }
     assert_true(plans[0].device_bytes == plans[1].device_bytes);
@@ -200,7 +200,7 @@ static void surfaces_and_tensors_without_options(void **state)
     level_set.distance = distance;
     clvox_denoise_defaults(&d);
     for (int i = 0; i < 2; i++) {
-        assert_ok(clvox_denoise_plan_make(shared.ctx, &level_set, i ? NULL : &d, &plans[i]));
+        assert_ok(clvox_denoise_predict(shared.ctx, &level_set, i ? NULL : &d, &plans[i]));
         assert_ok(clvox_surface_denoise(shared.ctx, &level_set, i ? NULL : &d, &denoised[i]));
     }
     assert_memory_equal(&plans[0], &plans[1], sizeof plans[0]);

@@ -115,7 +115,7 @@ static int set_up(void **state)
                      middle);
     assert_ok(clvox_volume_create(g, 1, CLVOX_KIND_SCALAR, &head.flat));
     clvox_volume *fixed = pair_tissues(head.p.fixed, 3, 1), *moving = pair_tissues(head.p.moving, 3, 1);
-    assert_ok(clvox_posteriors_make(fixed, moving, &head.tissues));
+    assert_ok(clvox_posteriors_create(fixed, moving, &head.tissues));
     clvox_volume_destroy(&fixed);
     clvox_volume_destroy(&moving);
     head.shell[0][0] = mesh_sphere(middle, RADIUS, 3);

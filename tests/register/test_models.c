@@ -155,14 +155,14 @@ static void exchanging_the_images_gives_syns_inverse(void **state)
         {.fixed = {shared.p.moving}, .moving = {shared.p.fixed}, .channels = 1}};
     clvox_register_plan plan[2];
     for (int i = 0; i < 2; i++) {
-        assert_ok(clvox_register_plan_make(&images[i], &shared.o, &plan[i]));
+        assert_ok(clvox_register_predict(&images[i], &shared.o, &plan[i]));
         assert_int_equal(plan[i].exchanged, (i ? b : a).exchanged);
         assert_true(plan[i].levels == shared.o.levels && plan[i].size[plan[i].levels - 1][0] == 53 &&
                     plan[i].size[0][1] < 50 && plan[i].bytes == clvox_register_bytes(&images[i], &shared.o));
     }
     assert_true(plan[0].exchanged != plan[1].exchanged);
     images[0].channels = 0;
-    assert_int_equal(clvox_register_plan_make(&images[0], &shared.o, &plan[0]), CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(clvox_register_predict(&images[0], &shared.o, &plan[0]), CLVOX_ERROR_ARGUMENT);
     printf("# there and back by two runs %.4f voxels, by the inverse of one %.4f\n", round, own);
     assert_that(round < .1 && own < .05, "%g and %g", round, own);
     clvox_register_result_destroy(&a);

@@ -31,7 +31,7 @@ static void scales_and_missing_tissues(void **state)
     clvox_volume *percent = row_of(4, 3, (const float[]){100, 20, 0, 0, 60, 50, 0, 21, 25, 0, 0, 25});
     clvox_volume *bytes = row_of(3, 2, (const float[]){255, 51, 0, 0, 0, 204});
     clvox_posteriors p;
-    assert_ok(clvox_posteriors_make(percent, bytes, &p));
+    assert_ok(clvox_posteriors_create(percent, bytes, &p));
     assert_int_equal(p.tissues, 2);
     assert_true(p.tissue[0] == 1 && p.tissue[1] == 3);
     assert_true(p.certain[0] == 100 && p.certain[1] == 255);
@@ -57,14 +57,14 @@ static void labels_are_tissues(void **state)
     clvox_volume *frames = row_of(2, 3, (const float[]){0, .25f, 1, 1, .75f, NAN});
     clvox_posteriors p;
     labels->kind = others->kind = CLVOX_KIND_LABEL;
-    assert_ok(clvox_posteriors_make(labels, others, &p));
+    assert_ok(clvox_posteriors_create(labels, others, &p));
     assert_true(p.tissues == 2 && p.tissue[0] == 2 && p.tissue[1] == 53 && p.left_out[0] == 1 &&
                 p.left_out[1] == 1);
     assert_memory_equal(p.fixed->data, ((const float[]){0, 0, 1, 1, 0, 0, 0, 0, 0, 1}), 10 * sizeof(float));
     assert_memory_equal(p.moving->data, ((const float[]){0, 1, 0, 0, 1, 0, 0, 0}), 8 * sizeof(float));
     clvox_posteriors_destroy(&p);
     /* Label 2 beside frame 2; what is no number is no tissue. */
-    assert_ok(clvox_posteriors_make(labels, frames, &p));
+    assert_ok(clvox_posteriors_create(labels, frames, &p));
     assert_true(p.tissues == 1 && p.tissue[0] == 2);
     assert_memory_equal(p.moving->data, ((const float[]){1, .75f, 0}), 3 * sizeof(float));
     clvox_posteriors_destroy(&p);
@@ -73,7 +73,7 @@ static void labels_are_tissues(void **state)
     labels->name_count = others->name_count = 4;
     memcpy(labels->data, (const float[]){0, 1, 2, 2, 3}, 5 * sizeof(float));
     memcpy(others->data, (const float[]){3, 1, 1, 0}, 4 * sizeof(float));
-    assert_ok(clvox_posteriors_make(labels, others, &p));
+    assert_ok(clvox_posteriors_create(labels, others, &p));
     assert_true(p.tissues == 2 && p.tissue[0] == 4000000001 && p.tissue[1] == 4000000003);
     clvox_posteriors_destroy(&p);
     labels->names = others->names = NULL;
@@ -85,7 +85,7 @@ static void labels_are_tissues(void **state)
 static void refused(clvox_volume *fixed, clvox_volume *moving, const char *why)
 {
     clvox_posteriors p;
-    assert_int_equal(clvox_posteriors_make(fixed, moving, &p), CLVOX_ERROR_DATA);
+    assert_int_equal(clvox_posteriors_create(fixed, moving, &p), CLVOX_ERROR_DATA);
     assert_that(strstr(clvox_message(), why) != NULL, "%s", clvox_message());
     assert_true(!p.fixed && !p.moving);
     clvox_posteriors_destroy(&p);
@@ -133,7 +133,7 @@ static int set_up(void **state)
     pair_make(&head.p, (const int[3]){41, 37, 31}, (const double[3]){1.2, 1, 1.4}, true, 2.3, 5);
     clvox_volume *fixed = pair_tissues(head.p.fixed, TISSUES, 100),
                  *moving = pair_tissues(head.p.moving, TISSUES, 1);
-    assert_ok(clvox_posteriors_make(fixed, moving, &head.made));
+    assert_ok(clvox_posteriors_create(fixed, moving, &head.made));
     clvox_volume_destroy(&fixed);
     clvox_volume_destroy(&moving);
     assert_ok(clvox_volume_create(&head.p.fixed->grid, 1, CLVOX_KIND_SCALAR, &head.flat));
@@ -317,7 +317,7 @@ static void the_linear_part_goes_by_them(void **state)
     double largest;
     pair_apart(&p, 0, 9);
     clvox_volume *fixed = pair_tissues(p.fixed, TISSUES, 1), *moving = pair_tissues(p.moving, TISSUES, 255);
-    assert_ok(clvox_posteriors_make(fixed, moving, &made));
+    assert_ok(clvox_posteriors_create(fixed, moving, &made));
     const clvox_register_images images = {.fixed_posteriors = made.fixed, .moving_posteriors = made.moving};
     clvox_register_defaults(&o);
     o.deform = CLVOX_DEFORM_NONE;
@@ -484,7 +484,7 @@ static void newborns(void **state)
         snprintf(path, sizeof path, "%s/neonatal_serag/%s/T2.nii.gz", folder, ages[side]);
         assert_ok(clvox_volume_read(path, &image[side]));
     }
-    assert_ok(clvox_posteriors_make(tissues[0], tissues[1], &made));
+    assert_ok(clvox_posteriors_create(tissues[0], tissues[1], &made));
     assert_true(made.tissues == 5 && made.certain[0] == 100 && made.certain[1] == 100);
     clvox_register_images images = {.channels = 1,
                                     .fixed = {image[0]},

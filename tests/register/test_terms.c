@@ -145,7 +145,7 @@ static int set_up(void **state)
     const double middle[3] = {2, -1, 3}, shifted[3] = {3, -1.5, 3.5}, axes[3] = {9, 8.5, 9.5};
     pair_make(&head.p, (const int[3]){23, 25, 19}, (const double[3]){1.6, 1.5, 2}, true, 1.8, 5);
     clvox_volume *fixed = pair_tissues(head.p.fixed, 3, 1), *moving = pair_tissues(head.p.moving, 3, 1);
-    assert_ok(clvox_posteriors_make(fixed, moving, &head.tissues));
+    assert_ok(clvox_posteriors_create(fixed, moving, &head.tissues));
     clvox_volume_destroy(&fixed);
     clvox_volume_destroy(&moving);
     head.surface[0] = mesh_sphere(middle, 9, 1);

@@ -243,7 +243,7 @@ static int level_set_of(const clvox_surface *s, double voxel, clvox_level_set *s
     clvox_level_set_source_defaults(&source);
     source.surface = s;
     source.voxel = voxel;
-    return clvox_level_set_make(ctx, &source, set);
+    return clvox_level_set_create(ctx, &source, set);
 }
 
 static void keeps_its_volume(void **state)
@@ -311,7 +311,7 @@ static void too_coarse(void **state)
     clvox_surface *s = scaled(cube(), 10, 10, 10);
     (void)state;
     assert_ok(level_set_of(s, 30, &set));
-    assert_int_equal(clvox_denoise_plan_make(ctx, &set, NULL, &plan), CLVOX_ERROR_DATA);
+    assert_int_equal(clvox_denoise_predict(ctx, &set, NULL, &plan), CLVOX_ERROR_DATA);
     assert_non_null(strstr(clvox_message(), "too coarse or too thin: no voxel"));
     assert_int_equal(clvox_surface_denoise(ctx, &set, NULL, &r), CLVOX_ERROR_DATA);
     assert_null(r.surface);

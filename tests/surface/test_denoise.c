@@ -163,7 +163,7 @@ static int refused(clvox_volume *v, const clvox_denoise_options *o, clvox_denois
 static int plan_of(clvox_volume *v, const clvox_denoise_options *o, clvox_denoise_plan *plan)
 {
     clvox_level_set set = set_of(v, NULL);
-    return clvox_denoise_plan_make(ctx, &set, o, plan);
+    return clvox_denoise_predict(ctx, &set, o, plan);
 }
 
 /* Facts about the zero level as a mesh. */

@@ -130,7 +130,7 @@ static void refusals(void **state)
         assert_true(strstr(clvox_message(), side ? "all of its voxels" : "none of its voxels") != NULL);
     }
     clvox_level_set_source_defaults(&source);
-    assert_true(clvox_level_set_make(ctx, &source, &set) == CLVOX_ERROR_ARGUMENT && !set.distance);
+    assert_true(clvox_level_set_create(ctx, &source, &set) == CLVOX_ERROR_ARGUMENT && !set.distance);
     clvox_volume_destroy(&v);
 }
 
@@ -165,7 +165,7 @@ static int ball_tear_down(void **state)
 static void a_distance_stays(void **state)
 {
     (void)state;
-    assert_ok(clvox_level_set_make(ctx, &shared.source, &shared.set));
+    assert_ok(clvox_level_set_create(ctx, &shared.source, &shared.set));
     assert_true(!memcmp(shared.set.distance->data, shared.v->data, EDGE * EDGE * EDGE * sizeof(float)) &&
                 shared.set.volume == 0);
     clvox_level_set_destroy(&shared.set);
@@ -178,7 +178,7 @@ static void a_masks_lies_on_its_grid_or_on_the_part(void **state)
     shared.source.volume = shared.mask;
     for (int whole = 0; whole < 2; whole++) {
         shared.source.whole = whole;
-        assert_ok(clvox_level_set_make(ctx, &shared.source, &shared.set));
+        assert_ok(clvox_level_set_create(ctx, &shared.source, &shared.set));
         assert_true((shared.set.distance->grid.size[0] == EDGE) && !shared.set.from_surface &&
                     !shared.set.surface);
         assert_that(fabs(shared.set.volume / shared.ball - 1) < 0.03, "%g mm^3, not %g", shared.set.volume,
@@ -195,7 +195,7 @@ static void a_meshs_is_made_on_voxels_of_its_triangles(void **state)
     shared.source = (clvox_level_set_source){.label = -1, .iso = (double)NAN, .surface = mesh};
     for (int asked = 0; asked < 2; asked++) {
         shared.source.voxel = asked ? 0.5 : 0;
-        assert_ok(clvox_level_set_make(ctx, &shared.source, &shared.set));
+        assert_ok(clvox_level_set_create(ctx, &shared.source, &shared.set));
         double edge = shared.set.distance->grid.to_ras[0][0];
         assert_that(asked ? edge == 0.5 : edge > 0.3 && edge < 0.8, "voxels of %g mm", edge);
         assert_true(shared.set.from_surface && shared.set.bounds && !shared.set.steps && shared.set.surface &&
@@ -205,7 +205,7 @@ static void a_meshs_is_made_on_voxels_of_its_triangles(void **state)
         clvox_level_set_destroy(&shared.set);
     }
     shared.source.iso = 3;
-    assert_true(clvox_level_set_make(ctx, &shared.source, &shared.set) == CLVOX_ERROR_ARGUMENT &&
+    assert_true(clvox_level_set_create(ctx, &shared.source, &shared.set) == CLVOX_ERROR_ARGUMENT &&
                 !shared.set.distance && !shared.set.surface);
     clvox_surface_destroy(&mesh);
 }

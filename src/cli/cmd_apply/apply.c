@@ -32,7 +32,7 @@ int cli_apply_make(command *cli, const cli_apply *a, clvox_volume **out)
     if (a->forward) {
         CLI_TRY(clvox_forward(cli->ctx, image, &reference->grid, chain.link, chain.count,
                               a->mass ? CLVOX_LANDING_MASS : CLVOX_LANDING_MEAN, a->how.outside, out));
-        CLI_TRY(clvox_volume_store_as(*out, image, a->mass ? 0 : a->how.outside, a->how.output));
+        CLI_TRY(clvox_volume_set_output(*out, image, a->mass ? 0 : a->how.outside, a->how.output));
         goto end;
     }
     CLI_TRY(clvox_apply_with(cli->ctx, image, &reference->grid, chain.link, chain.count, &a->how, out));

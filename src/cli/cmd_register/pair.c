@@ -263,7 +263,7 @@ static int gather(cli_pair *p, clvox_register_images *images)
     }
     const first_volumes first = first_of(p);
     if (r->posteriors) {
-        status = clvox_posteriors_make(p->fixed_posteriors, p->moving_posteriors, &p->posteriors);
+        status = clvox_posteriors_create(p->fixed_posteriors, p->moving_posteriors, &p->posteriors);
         CLI_TRY(status < 0 ? clvox_fail_in(status, r->posteriors) : status);
         cli_register_posteriors_plan(p->cli, &p->posteriors);
     }

@@ -79,7 +79,7 @@ int cli_register_plan(command *cli, const clvox_register_images *images,
     clvox_register_plan p;
     clvox_deform_text model;
     char by[32];
-    int status = clvox_register_plan_make(images, options, &p);
+    int status = clvox_register_predict(images, options, &p);
     if (status < 0)
         return status;
     clvox_metric_says(options, options->linear_metric, 1, by);

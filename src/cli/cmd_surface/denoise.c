@@ -224,7 +224,7 @@ static int run(command *cli, request *r)
                             &r->options));
     say_input(cli, &level_set);
     clvox_record_fields(cJSON_AddObjectToObject(cli->log, "options"), clvox_denoise_table(), &r->options);
-    if ((status = clvox_denoise_plan_make(cli->ctx, &level_set, &r->options, &plan)) == CLVOX_ERROR_DATA)
+    if ((status = clvox_denoise_predict(cli->ctx, &level_set, &r->options, &plan)) == CLVOX_ERROR_DATA)
         clvox_fail_in(status, r->in);
     if (status < 0)
         goto end;

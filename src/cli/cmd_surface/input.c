@@ -20,7 +20,7 @@ int cli_level_set(command *cli, const char *path, clvox_level_set_source *source
     }
     source->volume = volume;
     source->surface = surface;
-    status = clvox_level_set_make(cli->ctx, source, out);
+    status = clvox_level_set_create(cli->ctx, source, out);
     if (status < 0)
         clvox_fail_in(status, path);
 end:

@@ -272,7 +272,7 @@ end:
     return status;
 }
 
-int clvox_surface_read_as(const char *path, int lps, clvox_surface **out)
+int clvox_surface_read_with(const char *path, int lps, clvox_surface **out)
 {
     CLV_GIVEN(path, out);
     clv_mesh mesh = {.lines = false};
@@ -306,7 +306,7 @@ end:
 int clvox_surface_read(const char *path, clvox_surface **out)
 {
     CLV_GIVEN(path, out);
-    return clvox_surface_read_as(path, 0, out);
+    return clvox_surface_read_with(path, 0, out);
 }
 
 /* ---- writing ------------------------------------------------------------ */
@@ -385,7 +385,7 @@ end:
     return status;
 }
 
-int clvox_surface_write_as(const clvox_surface *surface, int lps, const char *path)
+int clvox_surface_write_with(const clvox_surface *surface, int lps, const char *path)
 {
     CLV_GIVEN(surface, path);
     clvox_shape shape;
@@ -428,5 +428,5 @@ int clvox_curves_write(const clvox_shape *curves, int lps, const char *path)
 int clvox_surface_write(const clvox_surface *surface, const char *path)
 {
     CLV_GIVEN(surface, path);
-    return clvox_surface_write_as(surface, 0, path);
+    return clvox_surface_write_with(surface, 0, path);
 }

@@ -67,7 +67,7 @@ end:
     return status;
 }
 
-int clvox_warp_write_as(const clvox_volume *warp, clvox_warp_form form, const clvox_grid *moving,
+int clvox_warp_write_with(const clvox_volume *warp, clvox_warp_form form, const clvox_grid *moving,
                         const char *path)
 {
     CLV_GIVEN(warp, path);

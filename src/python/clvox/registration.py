@@ -178,7 +178,7 @@ def register(fixed: Union[ImageLike, Sequence[ImageLike], None] = None, moving: 
     try:
         if tissues is not None:
             made = _abi.clvox_posteriors()
-            call(lib.clvox_posteriors_make, tissues[0].struct(), tissues[1].struct(), made)
+            call(lib.clvox_posteriors_create, tissues[0].struct(), tissues[1].struct(), made)
             images.fixed_posteriors, images.moving_posteriors = made.fixed, made.moving
         callback.call(lib.clvox_register, context, images, struct, result)
         found = _carried(context, result, struct, structs_of_shapes, made)

@@ -100,7 +100,7 @@ def distance(source: SurfaceLike, like: Optional[ImageLike] = None, *, label: Op
     what.volume, what.whole = ctypes.pointer(inner), 1
     what.label = -1 if label is None else label
     what.iso = float("nan") if iso is None else iso
-    call(lib.clvox_level_set_make, context_or_own(context), what, level_set)
+    call(lib.clvox_level_set_create, context_or_own(context), what, level_set)
     copy = type(level_set).from_buffer_copy(level_set)
     level_set.distance = None
     lib.clvox_level_set_destroy(level_set)
@@ -137,7 +137,7 @@ def denoise(source: SurfaceLike, *, label: Optional[int] = None, iso: Optional[f
     callback = Progress(progress)
     struct.progress, struct.distance = callback.pointer, int(distance)
     level_set, result = _abi.clvox_level_set(), _abi.clvox_denoise_result()
-    call(lib.clvox_level_set_make, context_or_own(context), what, level_set)
+    call(lib.clvox_level_set_create, context_or_own(context), what, level_set)
     try:
         edge = (ctypes.c_double * 3)()
         lib.clvox_grid_spacing(level_set.distance[0].grid, edge)
@@ -186,5 +186,5 @@ def compare(a: SurfaceLike, b: SurfaceLike, *, samples: int = 100000, width: Opt
     found.dice = dice.value
     if width is not None:
         for name, varifold in (("currents", False), ("varifold", True)):
-            setattr(found, name, _products(lib.clvox_surface_currents_by, first, second, width, method, error, context, varifold))
+            setattr(found, name, _products(lib.clvox_surface_currents_with, first, second, width, method, error, context, varifold))
     return found
