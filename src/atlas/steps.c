@@ -225,7 +225,10 @@ static void *work(void *argument)
         int status = q->step->take(a, s, self->device, q->step->user);
         clv_maps_busy(a->maps, self->device, -1, 0);
         rest(a, s);
-        if (status >= 0 && q->step->name != CLVOX_ATLAS_WORKS)
+        /* A subject without labels takes no time to vote. */
+        const bool works =
+            q->step->name != CLVOX_ATLAS_WORKS && (q->step->name != CLVOX_ATLAS_VOTER || s->given->labels);
+        if (status >= 0 && works)
             clv_atlas_timed(a, q->step->name, mark);
         pthread_mutex_lock(&a->lock);
         if (is_registration(q->step->name))
