@@ -133,7 +133,7 @@ void test_tear_down(CMFixtureFunction function)
     first = -1;
 }
 
-/* What the host does for a kernel, the first and the last of generated cases show. */
+/* The first and the last of generated cases show the host's part of a kernel. */
 static void leave_out_middles(void)
 {
     for (int i = 0; i < count; i++) {

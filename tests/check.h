@@ -30,14 +30,14 @@ void test_case(CMUnitTestFunction function, const char *name, ...) __attribute__
 void test_case_at(CMUnitTestFunction function, const void *data, size_t bytes, const char *name, ...)
     __attribute__((format(printf, 4, 5)));
 #define TEST_AT(...) (const int[]){__VA_ARGS__}, sizeof((const int[]){__VA_ARGS__})
-/* Where CLVOX_TEST_FEW is set, only the first and the last of the cases of a function run; their fixtures run for all. */
+/* With CLVOX_TEST_FEW set, only the first and the last of the cases of a function run; their fixtures run for all. */
 /* The same of a struct of what a case works on. */
 #define TEST_OF(object) &(object), sizeof(object)
 
 /* Options of a context. */
 #define CONTEXT_OPTIONS(...) &(clvox_context_options){.size = sizeof(clvox_context_options), __VA_ARGS__}
 
-/* What runs at the start of the case that was named last, with data of its own (copied). */
+/* Set-up of the case that was named last, with data of its own (copied). */
 void test_before(CMUnitTestFunction before, const void *data, size_t bytes);
 
 /* A fixture: set_up runs before the case that is named next, and where it fails, so do the cases up to

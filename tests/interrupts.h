@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What programs do about Ctrl-C: no unfinished file is left behind, and the
- * process ends as the signal ends it. */
+/* Behaviour on Ctrl-C: no unfinished file is left behind, and the process ends as the signal ends it. */
 #ifndef INTERRUPTS_H
 #define INTERRUPTS_H
 

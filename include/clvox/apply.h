@@ -63,7 +63,7 @@ CLVOX_API int clvox_apply_with(clvox_context *context, const clvox_volume *image
                                const clvox_link *links, int count, const clvox_apply_options *options,
                                clvox_volume **out);
 
-/* What clvox_forward does with the values that land around a voxel. */
+/* Treatment by clvox_forward of the values that land around a voxel. */
 typedef enum clvox_landing {
     CLVOX_LANDING_MEAN = 0, /* their mean by weight; outside where the weights are less than a thousandth of a voxel */
     CLVOX_LANDING_MASS      /* their sum, times the volume of a voxel of image over that of grid: the integral of

@@ -153,14 +153,14 @@ CLVOX_API void clvox_atlas_defaults(clvox_atlas_options *options);
 /* The options by name (clvox/options.h). Static. */
 CLVOX_API const clvox_option_table *clvox_atlas_table(void);
 
-/* What a run does first with a subject's images: copies of them on one scale, 4 bytes a voxel of each channel,
- * and a hash. It takes no device, so that it can be done for one subject while another's files are read or
- * devices are opened (clvox_atlas_subject.scaled), by any number of threads at a time. options NULL: the
- * defaults; it depends on channels, channel_weight, keep_intensities, clip_low, clip_high and margin alone,
- * and copies go to store. The images have to outlive the run; the result is the caller's, for
- * clvox_atlas_scaled_destroy after the run; NULL on failure. CLVOX_ERROR_DATA: an image of one value;
- * CLVOX_ERROR_ARGUMENT: an image that is missing or not scalar and 3-D, channels or options out of range;
- * CLVOX_ERROR_MEMORY; CLVOX_ERROR_FILE: the store cannot be written. */
+/* Prepares a subject's images, the first step of a run: copies of them on one scale, 4 bytes a voxel of each
+ * channel, and a hash. It takes no device, so that it can be done for one subject while another's files are read or
+ * devices are opened (clvox_atlas_subject.scaled), by any number of threads at a time. options NULL: the defaults;
+ * it depends on channels, channel_weight, keep_intensities, clip_low, clip_high and margin alone, and copies go to
+ * store. The images have to outlive the run; the result is the caller's, for clvox_atlas_scaled_destroy after the
+ * run; NULL on failure. CLVOX_ERROR_DATA: an image of one value; CLVOX_ERROR_ARGUMENT: an image that is missing or
+ * not scalar and 3-D, channels or options out of range; CLVOX_ERROR_MEMORY; CLVOX_ERROR_FILE: the store cannot be
+ * written. */
 CLVOX_API int clvox_atlas_scale(const clvox_atlas_subject *subject, const clvox_atlas_options *options,
                                 clvox_atlas_scaled **out);
 /* NULL is legal. */
@@ -250,7 +250,7 @@ CLVOX_API int clvox_atlas_regress(clvox_context *context, const clvox_atlas_subj
                                   const clvox_volume *start, const clvox_atlas_options *options,
                                   const clvox_atlas_regression *regression);
 
-/* What some subjects of a template took, by options.timed: seconds of one, unless it says otherwise. */
+/* Costs measured on some subjects of a template, by options.timed: seconds of one, unless it says otherwise. */
 typedef struct clvox_atlas_costs {
     double work[CLVOX_ATLAS_WORKS];
     double reading, writing; /* its files */

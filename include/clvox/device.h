@@ -78,9 +78,9 @@ typedef struct clvox_context clvox_context;
  * in several threads at a time. */
 typedef void (*clvox_log)(void *user, int level, const char *line);
 
-/* Of clvox_context_options.at_once: as many contexts on a device as pay for many registrations, 4 on a GPU
- * with 16 GB or more, as each takes some of its memory, else 1; with _ALL, on a CPU, too, whose cores they
- * divide, one for each core and 4 GB that it has, at most 4. */
+/* For clvox_context_options.at_once: as many contexts on a device as pay for many registrations, 4 on a GPU with 16
+ * GB or more, as each takes some of its memory, else 1; with _ALL, on a CPU, too, whose cores they divide, one for
+ * each core and 4 GB that it has, at most 4. */
 enum { CLVOX_AT_ONCE_GPUS = -1, CLVOX_AT_ONCE_ALL = -2 };
 
 typedef struct clvox_context_options {
@@ -96,16 +96,16 @@ typedef struct clvox_context_options {
     int threads;        /* host threads of functions that take the context; 0: clvox_threads() */
     int at_once;        /* of clvox_contexts_create: contexts on each device; 0: 1; or CLVOX_AT_ONCE_... */
     int most_at_once;   /* with CLVOX_AT_ONCE_...: no more than these; 0: any number */
-    /* Of functions that take the context and have no callback of their own, such as filters, resampling and
-     * the fit of tensors; NULL: none. It is called before every kernel, in the thread that called the
-     * function; its fraction is that of the stage. */
+    /* For functions that take the context and have no callback of their own, such as filters, resampling and the
+     * fit of tensors; NULL: none. It is called before every kernel, in the thread that called the function; its
+     * fraction is that of the stage. */
     clvox_progress progress;
     void *progress_user;
     /* NULL: a true run. Else a rehearsal that fills the cache: a kernel that another process is building is
      * not waited for but left out, and counted here. The results of functions then mean nothing. */
     int *left_out;
-    /* Who does the Fourier transforms of flows: "clvox", "vkfft" or "clfft"; NULL: whoever suits the
-     * device, or another where that one does not take a volume. */
+    /* Provider of the Fourier transforms of flows: "clvox", "vkfft" or "clfft"; NULL: the one that suits the
+     * device, or another if that one does not take a volume. */
     const char *fourier;
 } clvox_context_options;
 

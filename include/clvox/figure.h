@@ -20,8 +20,8 @@ CLVOX_API int clvox_figure_registration(const clvox_volume *fixed, const clvox_v
                                         const clvox_volume *labels, const clvox_volume *log_jacobian,
                                         const clvox_volume *mask, const char *path);
 
-/* Where that cuts fixed: the voxel of each plane along the grid's three axes, so that no more than what is
- * shown need be computed (clvox_jacobian_planes). */
+/* Cutting planes of fixed: the voxel of each plane along the grid's three axes, so that no more than what is shown
+ * need be computed (clvox_jacobian_planes). */
 CLVOX_API int clvox_figure_planes(const clvox_volume *fixed, const clvox_volume *mask, int at[3]);
 
 #ifdef __cplusplus

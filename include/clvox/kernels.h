@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a context builds, how it chooses among the variants of a kernel, and how long they take. */
+/* Kernels of a context: their builds, the choice among variants, and their times. */
 #ifndef CLVOX_KERNELS_H
 #define CLVOX_KERNELS_H
 
@@ -21,7 +21,7 @@ typedef struct clvox_timing {
     double bytes;   /* that had to move: each input read once, each output written once */
 } clvox_timing;
 
-/* What a context of options.profile has timed so far, the longest first; waits for the device. Returns the
+/* Times measured so far by a context of options.profile, the longest first; waits for the device. Returns the
  * number of rows, and *out is the caller's, for clvox_timings_destroy; on failure *out is NULL. No rows where
  * nothing is timed. */
 CLVOX_API int clvox_timings(clvox_context *context, clvox_timing **out);
@@ -63,7 +63,7 @@ typedef int (*clvox_kernel_visitor)(void *user, const clvox_kernel_variant *vari
 CLVOX_API int clvox_kernel_variants(clvox_context *context, const int size[3], clvox_kernel_visitor visit,
                                     void *user);
 
-/* What the planner goes by besides the device. */
+/* The planner's knowledge beside the device. */
 typedef struct clvox_wisdom {
     const char *file;   /* that `clvox tune` wrote; NULL: none is used. The context's */
     const char *hash;   /* of all that it holds for this device; "" where that is nothing */
@@ -72,7 +72,7 @@ typedef struct clvox_wisdom {
     int used;           /* kernels that the context has built by it so far */
 } clvox_wisdom;
 
-/* What the context knows from `clvox tune`. Texts live as long as the context. */
+/* The context's knowledge from `clvox tune`. Texts live as long as the context. */
 CLVOX_API void clvox_context_wisdom(const clvox_context *context, clvox_wisdom *out);
 
 /* clFFT, one of the libraries of Fourier transforms that flows may use, is no part of clvox: it is opened

@@ -111,9 +111,8 @@ typedef enum clvox_tensor_phantom {
     CLVOX_TENSOR_STEPS      /* blocks of constant tensors: edges of FA and of direction */
 } clvox_tensor_phantom;
 
-/* What is true: tensors (CLVOX_KIND_TENSOR, mm^2/s) and their FA, 0 outside the mask, and the mask
- * (CLVOX_KIND_LABEL, uint8). seed: of the blocks. CLVOX_ERROR_ARGUMENT for a kind that there is not,
- * _MEMORY. */
+/* The truth: tensors (CLVOX_KIND_TENSOR, mm^2/s) and their FA, 0 outside the mask, and the mask (CLVOX_KIND_LABEL,
+ * uint8). seed: of the blocks. CLVOX_ERROR_ARGUMENT for a kind that there is not, _MEMORY. */
 CLVOX_API int clvox_phantom_tensor(clvox_tensor_phantom kind, const clvox_grid *grid, uint64_t seed,
                                    clvox_volume **tensor, clvox_volume **fa, clvox_volume **mask);
 

@@ -270,8 +270,8 @@ typedef struct clvox_register_result {
                                   clvox_register says */
 } clvox_register_result;
 
-/* What is registered. Channel 0 gives the grids; a further channel on another
- * grid is brought to them (linear; label images by vote). Posteriors may stand alone. */
+/* Inputs of a registration. Channel 0 gives the grids; a further channel on another grid is brought to them
+ * (linear; label images by vote). Posteriors may stand alone. */
 typedef struct clvox_register_images {
     const clvox_volume *fixed[CLVOX_MAX_CHANNELS], *moving[CLVOX_MAX_CHANNELS];
     double weight[CLVOX_MAX_CHANNELS]; /* of the channels, any scale; all 0: equal */
@@ -332,7 +332,7 @@ CLVOX_API int clvox_shapes_grid(const clvox_register_images *images, const doubl
 CLVOX_API size_t clvox_register_bytes(const clvox_register_images *images,
                                       const clvox_register_options *options);
 
-/* What a registration of such images will do. */
+/* Plan of a registration. */
 typedef struct clvox_register_plan {
     size_t bytes;                  /* as clvox_register_bytes */
     int exchanged;                 /* the deformation begins with the moving image, as clvox_register says */

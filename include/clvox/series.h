@@ -76,7 +76,7 @@ typedef struct clvox_series_result {
     size_t device_bytes;
 } clvox_series_result;
 
-/* What a run would do, as far as it is known before. */
+/* Plan of a run, as far as it is known beforehand. */
 typedef struct clvox_series_plan {
     int reference;       /* frame; -1 with an image of its own */
     int empty, shells;   /* frames of one value; shells of the gradients, 1 without */

@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* What a shape is made of: its number of corners. */
+/* Elements of a shape: their number of corners. */
 typedef enum clvox_shape_kind {
     CLVOX_SHAPE_CLOUD = 1,  /* points, each with a weight */
     CLVOX_SHAPE_CURVES = 2, /* segments of curves */

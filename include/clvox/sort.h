@@ -9,8 +9,8 @@
 extern "C" {
 #endif
 
-/* What keys are. Signed integers are two's complement. Floating-point keys are in the
- * order -infinity .. -0, +0 .. +infinity, and every NaN after that. */
+/* Types of keys. Signed integers are two's complement. Floating-point keys are in the order -infinity .. -0, +0 ..
+ * +infinity, and every NaN after that. */
 typedef enum clvox_sort_kind {
     CLVOX_SORT_UINT32 = 0,
     CLVOX_SORT_INT32,

@@ -35,7 +35,7 @@ typedef struct clvox_store_bytes {
     size_t memory, most_memory, disk, most_disk;
 } clvox_store_bytes;
 
-/* What a store holds now. Any thread. */
+/* Present contents of a store. Any thread. */
 CLVOX_API clvox_store_bytes clvox_store_measure(clvox_store *store);
 
 #ifdef __cplusplus

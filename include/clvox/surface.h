@@ -153,8 +153,8 @@ typedef struct clvox_currents_options {
 /* AUTO with an error of 1e-5, currents; width is left to be set. */
 CLVOX_API void clvox_currents_defaults(clvox_currents_options *options);
 
-/* What was done. error is estimated: the exact sums at 1024 triangles of each surface, or all, are compared
- * with those of the mesh; it is two standard deviations of what they say, over (aa + bb) / 2. */
+/* Report of the comparison. error is estimated: the exact sums at 1024 triangles of each surface, or all, are
+ * compared with those of the mesh; it is two standard deviations of what they say, over (aa + bb) / 2. */
 typedef struct clvox_currents_report {
     clvox_currents_method method; /* EXACT or MESH */
     double spacing;               /* mm between nodes; 0 of EXACT, as the rest */
@@ -173,7 +173,7 @@ CLVOX_API int clvox_surface_currents_with(clvox_context *context, const clvox_su
 
 /* ---- values, distances and meshes --------------------------------------- */
 
-/* What the values of a volume are taken for. */
+/* Interpretation of a volume's values. */
 typedef enum clvox_inside_kind {
     CLVOX_INSIDE_MASK = 0,    /* whole numbers: inside is above 0 */
     CLVOX_INSIDE_LABELS,      /* the same with several numbers above 0 */
@@ -192,13 +192,11 @@ typedef struct clvox_inside {
     char text[48]; /* the same for people: "mask", "label 17", "image above 0.5" */
 } clvox_inside;
 
-/* What the values of a volume are: a distance, mask, label map or image, for all
- * that makes surfaces of volumes. label is that of a label map, or negative; iso
- * the value of an image, or NaN; where neither is given, a distance is known by its values: of either
- * sign, with fractions, and changing across 0 by no more than the voxels' edges.
- * CLVOX_ERROR_DATA for several frames, for a mask or label with all or none of
- * the voxels inside, and for fractions or negative values that are none of the
- * kinds; CLVOX_ERROR_ARGUMENT for label and iso at once. */
+/* Recognises the values of a volume: a distance, mask, label map or image, for all functions that make surfaces of
+ * volumes. label is that of a label map, or negative; iso the value of an image, or NaN; where neither is given, a
+ * distance is known by its values: of either sign, with fractions, and changing across 0 by no more than the
+ * voxels' edges. CLVOX_ERROR_DATA for several frames, for a mask or label with all or none of the voxels inside,
+ * and for fractions or negative values that are none of the kinds; CLVOX_ERROR_ARGUMENT for label and iso at once. */
 CLVOX_API int clvox_inside_of(const clvox_volume *values, int label, double iso, clvox_inside *out);
 
 /* 1 for the voxels of a mask or label map that lie inside, else 0, on the grid of
@@ -218,7 +216,7 @@ CLVOX_API int clvox_inside_mask(const clvox_volume *values, const clvox_inside *
 CLVOX_API int clvox_distance_from_values(clvox_context *context, const clvox_volume *values, double iso,
                                          clvox_volume **out);
 
-/* What the way from a mesh to a distance found to say to its user. */
+/* Remarks for the user on the way from a mesh to a distance. */
 typedef struct clvox_surface_notes {
     clvox_surface_facts facts; /* once vertices in one place are one */
     int vertices_welded;
@@ -257,7 +255,7 @@ CLVOX_API int clvox_distance_from_surface(clvox_context *context, const clvox_su
 CLVOX_API int clvox_surface_extract(const clvox_volume *values, double level, int above,
                                     clvox_surface **out);
 
-/* What a level set is made of: a volume or a surface. */
+/* Source of a level set: a volume or a surface. */
 typedef struct clvox_level_set_source {
     const clvox_volume *volume;   /* a mask, label map, probability, image or signed distance */
     int label;                    /* of a label map; negative: none */
@@ -304,7 +302,7 @@ typedef enum clvox_denoise_update {
     CLVOX_DENOISE_PAPER        /* explicit steps of Lee et al. 2012, equation 15 */
 } clvox_denoise_update;
 
-/* What a patch is compared with. */
+/* Patches with which a patch is compared. */
 typedef enum clvox_denoise_search {
     CLVOX_DENOISE_GLOBAL = 0, /* all of the band */
     CLVOX_DENOISE_NEAR               /* patches within radius: much faster, about 0.04 voxels less accurate */
@@ -359,7 +357,7 @@ CLVOX_API void clvox_denoise_defaults(clvox_denoise_options *options);
 /* The options by name (clvox/options.h). Static. */
 CLVOX_API const clvox_option_table *clvox_denoise_table(void);
 
-/* What became of components and handles. */
+/* Components and handles kept or removed. */
 typedef struct clvox_denoise_kept {
     int components_before, euler_before; /* of the mesh that bounded a body, else on the grid */
     int components_on_grid, euler_on_grid; /* of the level set's mesh */
@@ -400,7 +398,7 @@ typedef struct clvox_denoise_result {
     size_t device_bytes;    /* most that the run held at once */
 } clvox_denoise_result;
 
-/* What a run will take. */
+/* Predicted cost of a run. */
 typedef struct clvox_denoise_plan {
     int size[3];           /* of the box around the surface that is worked on */
     int band_voxels;       /* about */

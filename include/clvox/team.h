@@ -12,10 +12,10 @@
 extern "C" {
 #endif
 
-/* What the members of a team say to each other: two functions that the program supplies (the command has
- * MPI's). Every member calls them in the same order with the same counts, from the thread that called the
- * library. They return CLVOX_OK, or a negative clvox_status with its sentence stored (clvox_fail); after a
- * failure, as after the death of a member, the team can no longer be used. */
+/* Communication among the members of a team: two functions that the program supplies (the command has MPI's). Every
+ * member calls them in the same order with the same counts, from the thread that called the library. They return
+ * CLVOX_OK, or a negative clvox_status with its sentence stored (clvox_fail); after a failure, as after the death
+ * of a member, the team can no longer be used. */
 typedef struct clvox_team {
     int rank, size; /* of this member, from 0, and how many there are */
     /* The values become the sums over all members. */

@@ -269,8 +269,8 @@ typedef struct clvox_tensor_fit_options {
     int keep_scan; /* 1: what is fitted after that comes out as well */
 } clvox_tensor_fit_options;
 
-/* What a fit gives. Measurements at or below 0, and those that are not finite, have no weight. Volumes are on
- * the scan's grid, 0 where nothing was fitted. */
+/* Result of a fit. Measurements at or below 0, and those that are not finite, have no weight. Volumes are on the
+ * scan's grid, 0 where nothing was fitted. */
 typedef struct clvox_tensor_fit_result {
     clvox_volume *tensor; /* CLVOX_KIND_TENSOR */
     clvox_volume *s0;     /* the signal without weighting */
@@ -301,10 +301,9 @@ CLVOX_API void clvox_tensor_fit_defaults(clvox_tensor_fit_options *options);
 /* The options by name (clvox/options.h). Static. */
 CLVOX_API const clvox_option_table *clvox_tensor_fit_table(void);
 
-/* Where a scan shows tissue: the root of the mean of all its volumes at or above
- * Otsu's threshold. It is no brain extraction, but keeps air, whose noise is not
- * that of tensors, from deciding how strongly to denoise. CLVOX_ERROR_DATA where no
- * voxel is above 0. The caller's; on failure NULL. */
+/* Mask of a scan's tissue: the root of the mean of all its volumes at or above Otsu's threshold. It is no brain
+ * extraction, but keeps air, whose noise is not that of tensors, from deciding how strongly to denoise.
+ * CLVOX_ERROR_DATA where no voxel is above 0. The caller's; on failure NULL. */
 CLVOX_API int clvox_dwi_mask(const clvox_volume *dwi, clvox_volume **out);
 
 /* Fits ln S = ln S0 - b g^T D g in every voxel; volumes without weighting are

@@ -24,7 +24,7 @@ typedef struct clvox_grid {
     int sform_code, qform_code;
 } clvox_grid;
 
-/* What the values of a volume mean. */
+/* Meaning of a volume's values. */
 typedef enum clvox_kind {
     CLVOX_KIND_SCALAR = 0,
     CLVOX_KIND_LABEL,        /* integers that are names: never interpolated linearly */
@@ -58,8 +58,8 @@ typedef enum clvox_label_hint {
     CLVOX_LABELS_NAME      /* the file name contains seg, label, parc or atlas */
 } clvox_label_hint;
 
-/* What a momentum field belongs to: the operator L = -alpha Laplacian - beta grad div + gamma, in mm, and the time steps
- * of the registration that found it. gamma 0: the volume is no momentum, or its file lacks the operator. */
+/* Operator and steps of a momentum field: the operator L = -alpha Laplacian - beta grad div + gamma, in mm, and the
+ * time steps of the registration that found it. gamma 0: the volume is no momentum, or its file lacks the operator. */
 typedef struct clvox_flow {
     double alpha, beta, gamma;
     int timesteps;

@@ -109,7 +109,7 @@ static void put_word(text *t, const char *before, const clvox_bids_word *w)
     put(t, w->at, (size_t)w->length);
 }
 
-/* What stands for the image itself: the entities of space, grid and description are those of one file. */
+/* Entities of the image itself: those of space, grid and description belong to one file. */
 static bool is_of_file(const clvox_bids_word *key)
 {
     static const char *const those[] = {"space", "cohort", "res",  "den", "label", "seg",

@@ -43,7 +43,7 @@ static bool has_text(const cJSON *object, const char *name)
     return cJSON_IsString(cJSON_GetObjectItemCaseSensitive(object, name));
 }
 
-/* What the description in a folder says. */
+/* Kind of a folder by its description. */
 static kind kind_of(const char *folder)
 {
     enum { MOST = 1 << 24 };
@@ -133,7 +133,7 @@ static int write_description(const char *path)
 
 int clvox_derivative_describe(const char *folder)
 {
-    /* What the standard has no name for yet. */
+    /* Files that the standard does not name yet. */
     static const char lines[] = "logs\nfigures\n*_xfm.*\n*_logjac.*\n*_surface.*\n*_curves.*\n*_cloud.*\n"
                                 "*_subjects.tsv\n*_summary.tsv\n";
     char path[PATH_MAX], ignore[PATH_MAX];
@@ -150,7 +150,7 @@ int clvox_derivative_describe(const char *folder)
 
 /* ---- sidecars -------------------------------------------------------------- */
 
-/* Of a file of the data set a BIDS URI, of any other the path from the data set's folder. */
+/* BIDS URI of a file of the data set; of any other file the path from the data set's folder. */
 static cJSON *address_of(const char *folder, const char *path)
 {
     char from[PATH_MAX], to[PATH_MAX], out[2 * PATH_MAX] = "";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What makes a list of subjects, of a table or of a folder. */
+/* Reading a list of subjects from a table or a folder. */
 #ifndef CLV_BATCH_SUBJECTS_H
 #define CLV_BATCH_SUBJECTS_H
 

@@ -208,7 +208,7 @@ end:
     return status;
 }
 
-/* What participants.tsv says of a subject, whose name begins with sub- there too, as a rule; NULL: nothing. */
+/* Row of a subject in participants.tsv, where its name usually begins with sub- too; NULL: none. */
 static char **person_of(const bids *b, const char *subject)
 {
     for (int i = 0; i < b->people; i++) {

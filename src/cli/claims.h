@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a run reads and what it is about to write: no input is overwritten, no result of an earlier run stays
- * unsaid beside those of this one. Whatever is typed and is the name of a file counts as an input, unless its
- * option is one of outputs; a new verb is covered by the kinds of its options. */
+/* Inputs and outputs of a run: no input is overwritten, no result of an earlier run stays unsaid beside those of
+ * this one. Whatever is typed and is the name of a file counts as an input, unless its option is one of outputs; a
+ * new verb is covered by the kinds of its options. */
 #ifndef CLI_CLAIMS_H
 #define CLI_CLAIMS_H
 

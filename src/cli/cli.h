@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the verbs share: options given everywhere, printing, the JSON log,
- * reading inputs, Ctrl-C. */
+/* Shared by the verbs: options given everywhere, printing, the JSON log, reading inputs, Ctrl-C. */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
@@ -106,7 +105,7 @@ int cmd_tensor_measures(command *cli, int argc, char **argv);
 /* Remark number `at`, from 0, that a context has made; NULL: there is none yet. */
 const char *cli_heard(int at);
 
-/* What --jobs is where nobody says: the threads, at most 4. */
+/* Default of --jobs: the threads, at most 4. */
 enum { CLI_MOST_JOBS = 64 };
 int cli_default_jobs(void);
 
@@ -178,8 +177,8 @@ int cli_read_surface_as(command *cli, const char *path, bool lps, clvox_surface 
 
 /* Writers: enter the file into the log and remark on it. */
 int cli_write_volume(command *cli, const clvox_volume *volume, const char *path);
-/* What a filter made of the file `in`: written, and entered into the log as its kind; *entry takes
- * what more there is to say of it. status is the filter's: below 0 the message names `in`. */
+/* Writes a filter's result of the file `in` and logs it by its kind; *entry takes further fields. status is the
+ * filter's: below 0 the message names `in`. */
 int cli_write_filtered(command *cli, int status, const char *in, const clvox_volume *volume, const char *path,
                        const char *kind, cJSON **entry);
 /* Says what becomes of the values below 0 of the file `in`, where it has any. */

@@ -209,7 +209,7 @@ static void print_affine(const command *cli, const double m[4][4], cJSON *to)
 
 /* ---- surfaces ----------------------------------------------------------- */
 
-/* What keeps a surface from bounding a body, or nothing. */
+/* Prints what keeps a surface from bounding a body, if anything. */
 static void print_faults(const command *cli, const clvox_surface_facts *f)
 {
     const struct {

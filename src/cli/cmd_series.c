@@ -194,7 +194,7 @@ static void report(command *cli, const clvox_series_result *r)
     }
     cli_print(cli, "%-24s %.2f registering, %.2f resampling\n", "seconds", r->seconds_register,
               r->seconds_resample);
-    /* What the columns of the table mean, for whoever reads it later. */
+    /* Meaning of the table's columns, for later readers. */
     static const char *const columns[][2] = {
         {"trans_x, trans_y, trans_z",
          "mm along RAS: where the centre of the grid is in the frame, from where it is in the reference"},
@@ -242,7 +242,7 @@ static int say_plan(command *cli, const request *r, const clvox_volume *series, 
     return CLVOX_OK;
 }
 
-/* What a run would leave. */
+/* Lists the files that a run would leave. */
 static void list_files(command *cli, const request *r, const clvox_end *ends, int frames)
 {
     char path[PATH_MAX];

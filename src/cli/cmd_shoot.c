@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 #include "clvox/registration.h"
 
-/* What is typed as in clvox register: the rows of its table. */
+/* Options typed as in clvox register: the rows of its table. */
 static int read_fields(const char *operator_text, const char *steps_text, clvox_shoot_options *s)
 {
     int status = CLVOX_OK;

@@ -162,7 +162,7 @@ static clvox_context_options options_of(command *cli)
     };
 }
 
-/* What the log says of a context that was opened. */
+/* Logs a context that was opened. */
 static int opened(command *cli)
 {
     const clvox_device_limits *limits = clvox_context_limits(cli->ctx);

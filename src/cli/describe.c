@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What --help says, as JSON: tools/manual makes man pages and completions of it while clvox is built. */
+/* The help as JSON: tools/manual makes man pages and completions of it while clvox is built. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -32,7 +32,7 @@ static const char *path_of(const char *variable)
     return set && set[0] == '/' ? set : NULL;
 }
 
-/* What is meant: that of the environment, else a folder of the user's caches; false: none. */
+/* Folder of a cache: that of the environment, else one of the user's caches; false: none. */
 static bool cache_of(const char *variable, const char *name, char path[PATH_MAX])
 {
     const char *set = getenv(variable), *xdg = path_of("XDG_CACHE_HOME"), *home = path_of("HOME");

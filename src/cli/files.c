@@ -278,7 +278,7 @@ static int load_one(void *user, size_t index, int worker)
 static void *load_all(void *user)
 {
     loading *l = user;
-    /* Where they cannot be read, reading them whole says why. */
+    /* If they cannot be read, reading them whole reports why. */
     if (l->count && l->chain->fixed && clvox_grid_read(l->chain->fixed, &l->fixed) < 0)
         l->fixed.size[0] = 0;
     if (l->count && l->chain->moving && clvox_grid_read(l->chain->moving, &l->moving) < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the programs clvox and clvox-bench do around a verb: signals, help, log, exit code. */
+/* Frame of the programs clvox and clvox-bench around a verb: signals, help, log, exit code. */
 #include <limits.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -76,7 +76,7 @@ static void watch_signals(void)
 #endif
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         struct sigaction old, action = {.sa_handler = ends[i] == SIGABRT ? on_abort : on_signal};
-        /* What the caller ignores (nohup) stays ignored. */
+        /* Signals that the caller ignores (nohup) stay ignored. */
         if (!sigaction(ends[i], NULL, &old) && old.sa_handler != SIG_IGN)
             sigaction(ends[i], &action, NULL);
     }
@@ -191,7 +191,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
     clvox_context_destroy(&cli.ctx);
     clvox_contexts_destroy(&cli.more, cli.more_count);
     cJSON_Delete(cli.log);
-    /* What all processes of a team say is said once. */
+    /* Messages of all processes of a team are printed once. */
     if (cli_team_rank() > 0 && (status == CLI_USAGE || interrupted || (cli.team && cli.team->agreed)))
         silent = 1;
     const bool lost = teamed && interrupted == SIGTERM;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What verbs compute with affine maps, 4x4 matrices whose last row is 0 0 0 1. */
+/* Computing with affine maps, 4x4 matrices whose last row is 0 0 0 1. */
 #ifndef CLI_MATRIX_H
 #define CLI_MATRIX_H
 

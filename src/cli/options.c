@@ -173,7 +173,7 @@ bool cli_takes(const clvox_option_text *row, const char *const *without)
 
 #define START "it is --init FILE, or --init [FILE,1] for its inverse; [FIXED,MOVING,1] is --init moments"
 
-/* What ANTs, FSL, FreeSurfer and NiftyReg call an option, where a verb has ours. A letter stands for itself. */
+/* Names of ANTs, FSL, FreeSurfer and NiftyReg for options of ours. A letter stands for itself. */
 static const struct {
     const char *theirs, *ours, *answer;
 } foreign[] = {
@@ -302,7 +302,7 @@ static int check_log(const char *path)
     return path && strcmp(path, "-") != 0 ? clvox_file_probe(path) : CLVOX_OK;
 }
 
-/* What is typed for the fields of a pipeline's options is kept as text: presets come before it. */
+/* Typed values of a pipeline's options are kept as text: presets are applied before them. */
 static void list_fields(const clvox_option_table *table, const char *const *without, const char **given,
                         cli_option *fields)
 {

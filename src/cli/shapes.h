@@ -8,7 +8,7 @@
 #include "clvox/registration.h"
 
 enum { CLI_SURFACE, CLI_CURVES, CLI_CLOUD, CLI_SHAPE_KINDS };
-/* Of one kind. */
+/* Most shapes of one kind. */
 enum { CLI_MOST_SHAPES = CLVOX_MAX_SHAPES / CLI_SHAPE_KINDS };
 
 /* --frames: tables of points are in LPS unless it says RAS, other files that state no frame in RAS unless
@@ -46,7 +46,7 @@ typedef struct cli_shape_files {
 /* Sets end: that of the moving file, where it is written, too. */
 void cli_shape_name(cli_shape_files *files);
 
-/* What they hold, and what became of the moving one. */
+/* A pair of shapes, and the fate of the moving one. */
 typedef struct cli_shape {
     const cli_shape_kind *kind;
     cli_shape_side side[2]; /* fixed, moving */
@@ -68,7 +68,7 @@ int cli_shape_write(const void *shape, int unused, const char *path);
 void cli_shape_free(cli_shape *shape);
 void cli_shape_side_free(cli_shape_side *side);
 
-/* Where one lies in the image `of`: CLVOX_ERROR_DATA where nothing of it lies inside, as in another frame,
+/* Checks that a shape lies in the image `of`: CLVOX_ERROR_DATA if nothing of it lies inside, as in another frame,
  * or a vertex further outside than the image is long. Says how many vertices lie outside. */
 int cli_shape_inside(const command *cli, const char *path, const clvox_shape *shape, const clvox_grid *grid,
                      const char *of);

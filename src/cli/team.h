@@ -25,12 +25,12 @@ void cli_team_close(struct command *cli, int status);
  * one of its turn among the processes of its host. In a buffer of at least 128 characters. */
 int cli_team_device(const struct command *cli, char *out);
 
-/* Of a team alone its first member writes what all have. */
+/* Only the first member of a team writes what all have. */
 bool cli_is_first(const struct command *cli);
 
 /* ---- the module ---------------------------------------------------------- */
 
-/* What it is given: it is not linked with the library. */
+/* Functions passed to it: it is not linked with the library. */
 typedef struct cli_team_host {
     bool (*stopped)(void);
     int (*fail)(clvox_status code, const char *format, ...);

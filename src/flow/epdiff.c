@@ -21,7 +21,7 @@ static clv_buffer *field(const clv_flow_level *flow, int which)
     return clv_shooting_field(flow->run, which);
 }
 
-/* Where a stage is, of the second to the fourth, and its velocity. The adjoint needs all of them. */
+/* Buffer of a stage, the second to the fourth, and its velocity. The adjoint needs all of them. */
 static clv_buffer *place_of(const clv_flow_level *flow, int stage, bool all)
 {
     return field(flow, all && stage > 1 ? CLV_SHOOTING_PLACES + stage - 2 : CLV_SHOOTING_PLACE);

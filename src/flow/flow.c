@@ -21,9 +21,8 @@
 /* Determinants of either half, and of the whole map, are kept above these. */
 static const float SMALLEST_HALF = 0.1f, SMALLEST = 0.04f;
 
-/* Of the operator and the energy, where they are not given, in edges of a voxel; found on labelled heads,
- * brains and hippocampi. What expands or compresses costs more than what slides (beta): maps overlap as much
- * and are more regular. */
+/* Defaults of the operator and the energy, in edges of a voxel; found on labelled heads, brains and hippocampi.
+ * What expands or compresses costs more than what slides (beta): maps overlap as much and are more regular. */
 static const double ALPHA = 3, BETA = 6, LAMBDA = .003;
 
 /* R falls over an eighth of the shortest side, but not over more than so many voxels. */
@@ -37,7 +36,7 @@ int clv_flow_check(const clvox_register_options *o)
     return clv_register_check_operator(o);
 }
 
-/* What a line of n voxels costs in transforms and in all else. */
+/* Cost of a line of n voxels in transforms and in all else. */
 static double cost(int n)
 {
     double sum = 6;
@@ -348,7 +347,7 @@ end:
     return status;
 }
 
-/* What an adjoint is of, and what it does with each of its gradients. */
+/* Input of an adjoint, and the use of each of its gradients. */
 typedef struct backward {
     const clv_flow_level *flow;
     half h;

@@ -64,8 +64,8 @@ typedef struct clv_flow_level {
     double scale;  /* of S: as if it compared so many still. Voxels that leave a mask or a grid are no loss */
 } clv_flow_level;
 
-/* Where gamma or lambda is 0, as by default, it follows the finest level, whose voxels have edges of h mm:
- * alpha = 3 h^2, beta = 6 h^2, gamma = 1, lambda = 0.003 / h^2. */
+/* A gamma or lambda of 0, the default, follows the finest level, whose voxels have edges of h mm: alpha = 3 h^2,
+ * beta = 6 h^2, gamma = 1, lambda = 0.003 / h^2. */
 
 /* The operator of the options, without a grid; edge: of the finest level's voxels. */
 clv_fluid_operator clv_flow_operator(const clvox_register_options *options, const double edge[3]);

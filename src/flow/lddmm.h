@@ -32,7 +32,7 @@ typedef struct clv_lddmm_descent {
     clv_lddmm_products of[CLV_FLOW_STEPS];
 } clv_lddmm_descent;
 
-/* Of a clv_lddmm_descent. */
+/* Steps of a clv_lddmm_descent. */
 extern const clv_flow_steps clv_lddmm_steps;
 
 #endif

@@ -48,7 +48,7 @@ static inline clv_shooting *clv_shooting_of(clv_registration *run)
 /* The buffer of a field. */
 clv_buffer *clv_shooting_field(clv_registration *run, int field);
 
-/* Of a clv_flow_descent. */
+/* Steps of a clv_flow_descent. */
 extern const clv_flow_steps clv_shooting_steps;
 
 int clv_shooting_requests(clv_registration *run, clv_request *list);

@@ -274,7 +274,7 @@ end:
     return status;
 }
 
-/* Where the metric of an iteration is left: those of LOOK iterations lie side by side. */
+/* Slot of an iteration's metric: those of LOOK iterations lie side by side. */
 static int slot_of(int iteration)
 {
     return CLV_STATE_METRIC + CLV_STATE_EACH * (iteration % LOOK);
@@ -465,8 +465,8 @@ end:
     return status;
 }
 
-/* Of the steps, which keep a field there too, and of the report, which looks at
- * local derivatives, both on the grid of the maps, too. */
+/* Scratch of the steps, which keep a field there too, and of the report, which looks at local derivatives, both
+ * also on the grid of the maps. */
 static size_t scratch_floats(const clv_registration *run, bool symmetric)
 {
     const clvox_register_options *o = run->options;
@@ -652,22 +652,21 @@ end:
     return status;
 }
 
-/* What the deformation compares the synthesized images by. */
+/* Sets the metric by which the deformation compares synthesized images. */
 static void compare_by(clv_registration *run, clvox_metric metric)
 {
     for (int i = 0; i < run->image_count; i++)
         run->channels[i].metric = metric;
 }
 
-/* What values mean in an image of another contrast is known better once the images lie on one another: then
- * all is done again, twice, and by LNCC, for which synthesized images are alike enough by then. Crops have
- * too few tissues for that, and end no better. */
+/* Synthesis improves once the images lie on one another: then all is done again, twice, and by LNCC, for which
+ * synthesized images are alike enough by then. Crops have too few tissues for that, and end no better. */
 int clv_compositive_levels(clv_registration *run, clvox_register_result *result, clvox_grid *last)
 {
     enum { RUNS = 3 };
-    /* Where tissues of random brightness meet, synthesized images have borders that are not there, which LNCC
-     * follows. They also have more borders that MIND sees: of its energy the coarsest level removes .60 to
-     * .72 there, of that of altered T1 heads .45 to .55. */
+    /* Tissues of random brightness give synthesized images false borders, which LNCC follows. They also have more
+     * borders that MIND sees: of its energy the coarsest level removes .60 to .72 there, of that of altered T1
+     * heads .45 to .55. */
     static const double RANDOM = .58;
     int status = CLVOX_OK;
     const bool made = clv_contrast_made(run);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a program can know of models, metrics and a run before it starts. */
+/* Descriptions of models and metrics, and the plan of a run. */
 #include <stdio.h>
 
 #include "clvox/compare.h"

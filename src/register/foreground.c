@@ -207,7 +207,7 @@ static void find_ends(const around *s)
     }
 }
 
-/* Of each cell of an axis the voxel of the level where its middle lies; -1: none. */
+/* Voxel of the level at the middle of each cell of an axis; -1: none. */
 static void find_middles(const around *s, int axis, int *at)
 {
     const clv_foreground *c = s->content;
@@ -218,8 +218,8 @@ static void find_middles(const around *s, int axis, int *at)
     }
 }
 
-/* Of what the volumes show on the level the share in cells whose middle is not in its columns. at: room for
- * the cells of all axes. */
+/* Share of the volumes' content on the level in cells whose middle is not in its columns. at: room for the cells of
+ * all axes. */
 static double missed_by(const around *s, int *at)
 {
     const clv_foreground *c = s->content;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the fixed images show something, in cells of some millimetres, and the neighbourhood of that. */
+/* Foreground of the fixed images, in cells of some millimetres, and its neighbourhood. */
 #ifndef CLV_REGISTER_FOREGROUND_H
 #define CLV_REGISTER_FOREGROUND_H
 

@@ -19,7 +19,7 @@ static int run_greedy(clv_registration *run, clvox_register_result *result)
         goto end;
     CLV_TRY(clv_pyramid_carry(run, run->u, &at, &run->fixed_grid));
     CLV_TRY(clv_pyramid_mend(run, run->u, &run->fixed_grid, CLV_COMPOSITIVE_SMALLEST, &passes));
-    /* What was mended has another inverse. */
+    /* A mended map has another inverse. */
     if (follows && passes > 0)
         CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, run->inverse));
     else if (follows)

@@ -21,7 +21,7 @@ static int place(clv_problem *p, const clvox_grid *grid, clvox_interpolation int
     return status;
 }
 
-/* What a channel does not cover is NaN. */
+/* Voxels that a channel does not cover are NaN. */
 static int enter(clv_problem *p)
 {
     int status = CLVOX_OK;

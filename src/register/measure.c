@@ -19,7 +19,7 @@ clvox_metric clv_register_metric(const clvox_register_options *o)
     return o->deform == CLVOX_DEFORM_NONE ? o->linear_metric : o->metric;
 }
 
-/* Of images in [0, 1]: below it there is air, whose windows would say nothing. */
+/* Images lie in [0, 1]; below this value there is air, whose windows tell nothing. */
 static const float CONTENT = 0.05f;
 
 /* The fixed image, NaN outside of the mask or, for a mean over windows, in the
@@ -40,7 +40,7 @@ end:
     return status;
 }
 
-/* What the metric says by itself, a voxel, of the image in scratch_a and the fixed one. */
+/* Value of the metric, a voxel, of the image in scratch_a and the fixed one. */
 static int mean_metric(clv_registration *run, const clv_channel *c, const clv_metric_row *metric, double *mean,
                        double *content)
 {

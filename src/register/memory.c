@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a registration holds on the device: the grids that it works on, the
- * buffers that it asks for, and the most that it takes. */
+/* Device memory of a registration: the grids that it works on, the buffers that it asks for, and the most that it
+ * takes. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,7 +55,7 @@ bool clv_register_work(const clvox_register_images *images, const clvox_register
     double ratio = after / before, done = .25 * (ratio * ratio - 1);
     for (int i = 0; i < o->levels; i++) {
         work->shrink[i] = fmax(1, o->shrink[i] / finest);
-        /* What the coarser images were smoothed with is part of what is asked for. */
+        /* Smoothing of the coarser images counts towards that asked for. */
         if (o->smooth_voxels[i] >= 0)
             work->smooth_voxels[i] = sqrt(fmax(0, o->smooth_voxels[i] * o->smooth_voxels[i] - done)) / ratio;
     }
@@ -178,7 +178,7 @@ static size_t predict_from(clvox_context *ctx, const clvox_register_images *give
     return held;
 }
 
-/* Where contents decide which image comes first, either may. */
+/* If contents decide which image comes first, either may. */
 static size_t predict(clvox_context *ctx, const clvox_register_images *images,
                       const clvox_register_options *options, size_t *largest)
 {
@@ -261,8 +261,7 @@ static size_t available_of(const clvox_device_limits *l)
     return l->free_bytes && l->free_bytes < l->global_bytes ? l->free_bytes : l->global_bytes;
 }
 
-/* Where the room of AUTO's particle meshes is all that does not fit, *o then takes all pairs, and true comes
- * back. */
+/* If only the room of AUTO's particle meshes does not fit, *o takes all pairs, and true is returned. */
 static bool leaves_out_meshes(clvox_context *ctx, const clvox_register_images *images,
                               clvox_register_options *o)
 {

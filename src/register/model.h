@@ -41,7 +41,7 @@ typedef struct clv_model {
 
 /* NULL: none, or not in this version. */
 const clv_model *clv_model_find(clvox_deform deform);
-/* Of the models and of "none"; NULL: not in this version. */
+/* Name of a model or "none"; NULL: not in this version. */
 const char *clv_model_name(clvox_deform deform);
 bool clv_model_takes(const clv_model *model, const char *option);
 bool clv_model_has(const clv_model *model, clvox_preset preset);

@@ -58,7 +58,7 @@ static const char *of_model(const clv_option *row, const void *values, const cha
     return clv_model_takes(m, row->name) ? NULL : with_model(m, "");
 }
 
-/* What an operator replaces. */
+/* Options that an operator replaces. */
 static const char *of_updates(const clv_option *row, const void *values, const char *text)
 {
     const clvox_register_options *o = values;
@@ -284,7 +284,7 @@ static int read_restrict(const clv_option *row, const char *text, void *values)
     return CLVOX_OK;
 }
 
-/* Of all levels, or of the coarser ones and of the last. */
+/* One value for all levels, or one for the coarser ones and one for the last. */
 static int read_step(const clv_option *row, const char *text, void *values)
 {
     clvox_register_options *o = values;

@@ -7,7 +7,7 @@
 #include "base/options.h"
 #include "clvox/registration.h"
 
-/* Of clvox_register_options. */
+/* The table of clvox_register_options. */
 extern const clv_option_table clv_register_table;
 
 /* CLVOX_ERROR_ARGUMENT where alpha, beta and gamma are neither all 0, which stands for the default, nor those

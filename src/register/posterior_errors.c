@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What posteriors say about a result. */
+/* Errors of a result by posteriors. */
 #include <math.h>
 #include <string.h>
 

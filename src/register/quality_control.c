@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a result says about itself: the affine as rotation, scales and shears, and what speaks
- * against it. */
+/* Quality control of a result: the affine as rotation, scales and shears, and what speaks against it. */
 #include <math.h>
 
 #include "base/matrix.h"
@@ -24,11 +23,11 @@ static const double SHOWS = .035;
  * variance (adults with noise, heads in wrong places, 2026-11-26); a coarse run states the variance of the
  * full grid, which differs a little, later. */
 static const double COARSE_LINEAR = .27, COARSE_YIELD = 1.6, ROOM = 1.2;
-/* What MIND gains for the variance where there is content: synthesized heads with strong bias fields .084 or
- * more, unrelated images .05 at most. For that of the whole grid, which tells where there is no air, of
- * images that hardly correlate: heads with bias or of another contrast .31 or more (less if that is not
- * monotonic), heads in wrong places .24 at most, unrelated images .21 (adults, 2026-11-28). By --quick
- * unrelated images gain .09 and .29, and are missed. */
+/* Gain of MIND per variance where there is content: synthesized heads with strong bias fields .084 or more,
+ * unrelated images .05 at most. For that of the whole grid, which tells where there is no air, of images that
+ * hardly correlate: heads with bias or of another contrast .31 or more (less if that is not monotonic), heads in
+ * wrong places .24 at most, unrelated images .21 (adults, 2026-11-28). By --quick unrelated images gain .09 and
+ * .29, and are missed. */
 static const double RECAST_YIELD = .078, RECAST_WHOLE = .27, RECAST_ALIKE = .875;
 /* Noisy heads that were synthesized: coarse images end more alike (.75 and more) than those with wrong
  * affines (.70 at most), and gain 8 times the variance of what they lacked, unrelated ones 3 to 5 times

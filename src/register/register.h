@@ -90,8 +90,9 @@ typedef struct clv_shape_term {
     int shape;  /* among all of the images */
 } clv_shape_term;
 
-/* Where a run leaves its warp and inverse warp, in this order, for a caller who goes on with them: fields as kernels hold
- * them, mm along the axes of the fixed grid, in buffers of the run's context or, where those are NULL, in host memory. */
+/* Destinations of a run's warp and inverse warp, in this order, for a caller who continues with them: fields as
+ * kernels hold them, mm along the axes of the fixed grid, in buffers of the run's context or, where those are NULL,
+ * in host memory. */
 typedef struct clv_register_fields {
     clv_buffer *buffer[2];
     float *values[2];
@@ -129,8 +130,8 @@ typedef struct clv_registration {
     clv_buffer *inverse; /* the same of the inverse map, where the model gives it; else NULL */
     clv_buffer *spare[CLV_FINISH_FIELDS]; /* lent, if the model holds too few fields to invert its result */
     clv_leases leases; /* buffers of the model, and scratch, that hold nothing at a time */
-    /* Of metrics, while one is computed (between times of the model): where the report or the model compares
-     * by one that needs it, or the model asks for it; else NULL. */
+    /* Scratch of metrics while one is computed (in between, of the model): if the report or the model compares by
+     * one that needs it, or the model asks for it; else NULL. */
     clv_buffer *metric_scratch;
     clv_buffer *partial, *state;
     const clvox_volume *initial_warp; /* NULL: none */

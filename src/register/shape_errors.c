@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What shapes say about a result. */
+/* Errors of a result by shapes. */
 #include <string.h>
 
 #include "base/matrix.h"
@@ -10,7 +10,7 @@
 
 /* Points on each shape, for the distances. */
 enum { SAMPLES = 20000 };
-/* Of each energy, at most: more than the term's, which is printed. */
+/* Largest error of each energy: more than that of the term, which is printed. */
 static const double ERROR = 1e-5;
 
 typedef struct errors {

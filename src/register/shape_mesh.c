@@ -16,7 +16,7 @@ static const double FASTER = 2;
 static const double GROWTH = 8;
 /* Nodes that AUTO may always take, 15 MB; it takes no more than there are voxels. */
 static const double SMALL = 1 << 18;
-/* Of 2 <S, T>'s derivative, below which that of the energy is no measure. */
+/* Share of the derivative of 2 <S, T> below which that of the energy is no measure. */
 static const double FLOOR = .1;
 
 /* Spacing over width with which the derivative, which is off by more than the energy, is about within the
@@ -50,7 +50,7 @@ static double nodes_of(const clv_mesh_grid *grid)
     return (double)grid->size[0] * grid->size[1] * grid->size[2];
 }
 
-/* What a shape's points span: at least the nodes of its grid. */
+/* Nodes that a shape's points span at least. */
 static double least_nodes(const clvox_shape *s, double width, double spacing)
 {
     double corner[2][3] = {{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}}, longest = 0;
@@ -168,7 +168,7 @@ int clv_shape_mesh_left(clv_registration *run, clv_shape_term *term, bool *left)
 
 /* ---- the choice ---------------------------------------------------------- */
 
-/* Where the elements of both lie and how large they are. */
+/* Positions and sizes of both shapes' elements. */
 typedef struct span {
     double least[3], most[3], largest;
 } span;
@@ -250,7 +250,7 @@ static double size_of(const float *a, const float *b, int vertices)
     return sqrt(sum);
 }
 
-/* What all pairs give. */
+/* Sums by all pairs. */
 typedef struct truth {
     double energy, size; /* size: what errors of a derivative are over */
     float *vector;

@@ -7,7 +7,7 @@
 
 #include "register/shapes.h"
 
-/* Where a mesh may pay, the buffers in which the terms' meshes work; returns their number. */
+/* Buffers in which the terms' meshes work, if a mesh may pay; returns their number. */
 int clv_shape_mesh_requests(clv_registration *run, clv_request *list);
 
 /* Whether the term goes by a mesh on this level, whose width counts, from the elements as they lie: AUTO

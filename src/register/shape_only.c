@@ -117,7 +117,7 @@ static void add_to_mean(double mean[3], const double point[3], double share)
         mean[k] += share * point[k];
 }
 
-/* Of the elements of a shape by their size. */
+/* Centroid of a shape's elements, weighted by their size. */
 static void centroid_of(const clvox_shape *s, double out[3])
 {
     double all = 0, sum[3] = {0};

@@ -26,14 +26,14 @@ int clv_shapes_check(const clvox_register_images *images);
 /* From images, of which shapes alone are looked at. */
 void clv_shapes_describe(clv_registration *run, const clvox_register_images *images);
 int clv_shapes_requests(clv_registration *run, clv_request *list);
-/* What placing shapes takes beside those for a moment, and meshes for a level. */
+/* Bytes that placing shapes needs beside those for a moment, and meshes for a level. */
 size_t clv_shapes_own_bytes(const clv_registration *run);
 
-/* Of the kernel on that grid, mm. */
+/* Width of the kernel on that grid, mm. */
 double clv_shapes_width(const clvox_register_options *options, const clvox_grid *grid, int index);
 
-/* What by_element of one side becomes: the derivative of -2 <S, T> by all pairs; and what is added to
- * it: that of the side's own product, which makes it the energy's. */
+/* Fills by_element of one side: the derivative of -2 <S, T> by all pairs; and what is added to it: that of the
+ * side's own product, which makes it the energy's. */
 int clv_shape_derive(clv_registration *run, clv_shape_term *term, int side);
 int clv_shape_derive_own(clv_registration *run, clv_shape_term *term, int side);
 
@@ -43,7 +43,7 @@ int clv_shape_multiply_all(clv_registration *run, clv_shape_term *term);
 /* |S - T|^2 as the last sums found it. Blocking. */
 int clv_shape_energy(clv_registration *run, const clv_shape_term *term, double *energy);
 
-/* What the terms hold beside the run's buffers. */
+/* Releases the terms' own buffers. */
 void clv_shapes_release(clv_registration *run);
 
 #endif

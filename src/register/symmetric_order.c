@@ -123,7 +123,7 @@ static bool exchanges(const clvox_register_images *images, const clvox_register_
     double voxels = (double)clvox_grid_voxels(fixed) / (double)clvox_grid_voxels(moving);
     double volume = fabs(clv_matrix_determinant(fixed->to_ras) / clv_matrix_determinant(moving->to_ras));
     const clv_model *m = clv_model_find(o->deform);
-    /* What is said of the fixed image's axes, or places, holds for that image alone. */
+    /* Options on the fixed image's axes, or positions, hold for that image alone. */
     if (images->initial_warp || o->linear == CLVOX_LINEAR_SCALES || o->restrict_axes[0] < 1 || o->restrict_axes[1] < 1 ||
         o->restrict_axes[2] < 1)
         return false;
@@ -244,7 +244,7 @@ static int turn(clv_registration *run)
     CLV_TRY(clv_matrix_invert(CLV_MATRIX(run->matrix), run->matrix));
     for (int i = 0; i < 12; i++)
         run->matrix[i / 4][i % 4] += 0.; /* no -0 */
-    /* What was given and stays is not the inverse of an inverse. */
+    /* A given matrix that stays is not the inverse of an inverse. */
     if (run->order == CLV_ORDER_ASKED && run->options->linear == CLVOX_LINEAR_NONE &&
         run->options->init == CLVOX_INIT_MATRIX)
         clv_matrix_copy(run->options->matrix, run->matrix);
@@ -385,7 +385,7 @@ int clv_symmetric_join(clv_registration *run, const clvox_grid *at, float smalle
     CLV_TRY(join_here(run, at, h->u_fixed, *h->u, h->scratch));
     CLV_TRY(clv_pyramid_carry(run, run->u, at, &run->fixed_grid));
     CLV_TRY(clv_pyramid_mend(run, run->u, &run->fixed_grid, smallest, &passes));
-    /* What was mended has another inverse. */
+    /* A mended map has another inverse. */
     if (run->inverse && passes > 0)
         CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, run->inverse));
     else if (run->inverse)

@@ -12,7 +12,7 @@
 #include "transform/field.h"
 #include "register/problem.h"
 
-/* What a map on the full grid keeps above when it comes from a coarser one. */
+/* Smallest determinant of a map on the full grid that comes from a coarser one. */
 static const double SMALLEST_JACOBIAN = 0.02;
 
 /* Voxels of a slab; a grid of as many is one. */
@@ -164,8 +164,7 @@ end:
     return status;
 }
 
-/* What the warp says on the full grid; smallest: its determinant's smallest
- * value anywhere. */
+/* Statistics of the warp on the full grid; smallest: its smallest determinant anywhere. */
 static int survey(clv_registration *run, const clvox_register_images *full, double *smallest,
                   clvox_register_result *result)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the command sets in the environment before a driver is loaded. */
+/* Environment that the command sets before a driver is loaded. */
 #include "cli/environment.h"
 
 #include <sys/stat.h>

@@ -17,8 +17,8 @@ typedef struct flow_problem {
     size_t n; /* voxels */
 } flow_problem;
 
-/* Of options whose model and metric are set; on the full grid. With options.points_weight there are three
- * landmarks, with weights of tissues those of the images, three. */
+/* Makes a problem of options whose model and metric are set, on the full grid. With options.points_weight there are
+ * three landmarks, with weights of tissues those of the images, three. */
 void flow_problem_make(clvox_context *ctx, flow_problem *p, const int size[3], const double spacing[3],
                        const clvox_register_options *options);
 void flow_problem_free(flow_problem *p);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What LDDMM and shooting are given beside a pair: channels, masks, presets. */
+/* Inputs of LDDMM and shooting beside a pair: channels, masks, presets. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -82,7 +82,7 @@ static const struct {
 } metrics[] = {{CLVOX_METRIC_SSD, "ssd"}, {CLVOX_METRIC_NCC, "ncc"}, {CLVOX_METRIC_LNCC, "lncc"},
                {CLVOX_METRIC_MI, "mi"}, {CLVOX_METRIC_MIND, "mind"}};
 
-/* Of each gradient a copy in p. */
+/* Keeps a copy of each gradient in p. */
 static int keep_gradient(const clv_flow_level *flow, int k, const clv_buffer *gradient)
 {
     return clv_buffer_copy(flow->run->ctx, gradient, 0, clv_lddmm_of(flow->run)->p[k], 0,
@@ -139,7 +139,7 @@ static void the_gradient_against_finite_differences(void **state)
         }
         found += (sides[1] - sides[0]) / (2 * h) / LENGTHS;
     }
-    /* What is left of S(v + h q) after S(v) + h <dS, q> falls with h^2. */
+    /* The remainder of S(v + h q) after S(v) + h <dS, q> falls with h^2. */
     for (int i = 0; i < 2; i++) {
         double far = i ? .2 : .4;
         set(&p, v, way, far);

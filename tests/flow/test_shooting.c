@@ -159,7 +159,7 @@ static double *widened(const float *values, size_t n)
     return wide;
 }
 
-/* Of sum <w_k, v_k> by the momentum: the reference against differences, the device against the reference. */
+/* Derivative of sum <w_k, v_k> by the momentum: the reference against differences, the device against the reference. */
 static void the_adjoint_of_a_geodesic(void **state)
 {
     (void)state;
@@ -434,7 +434,7 @@ static void small_steps_of_all_models_agree(void **state)
     printf("# from lddmm: shooting %.3g, greedy %.3g; %.3f and %.3f times as long\n", shooting, greedy,
            scale[0], scale[1]);
     assert_that(shooting < .03 && fabs(scale[0] - 1) < .02, "%g, %g", shooting, scale[0]);
-    /* Of each step the longest vector is as long as asked for: greedy's lies nearer to the border. */
+    /* The longest vector of each step is as long as asked for: greedy's lies nearer to the border. */
     assert_that(greedy < .08 && fabs(scale[1] - 1) < .2, "%g, %g", greedy, scale[1]);
     for (int i = 0; i < 3; i++)
         clvox_register_result_destroy(&r[i]);
@@ -541,7 +541,7 @@ static void it_knows_every_storage(void **state)
         clvox_volume_destroy(&warp);
         clvox_volume_destroy(&inverse);
     }
-    /* What a registration of such an image gives lies as the image does. */
+    /* Outputs of a registration of such an image lie as the image does. */
     clvox_register_options o = shared.o;
     clvox_register_result r;
     o.iterations[0] = 1;
@@ -584,7 +584,7 @@ static void what_it_takes_is_the_momentums(void **state)
     assert_int_equal(clvox_shoot_settle(&quiet, &s), CLVOX_ERROR_ARGUMENT);
 }
 
-/* Where time steps are too long for a momentum, what they lead to is no flow. */
+/* Time steps too long for a momentum lead to no flow. */
 static void what_steps_cannot_follow_is_refused(void **state)
 {
     (void)state;

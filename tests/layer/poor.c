@@ -79,7 +79,7 @@ static int fails(void)
     return atomic_fetch_add(&calls, 1) + 1 == layer_number("fail");
 }
 
-/* Of the count-th read or launch. */
+/* Faults of the count-th read or launch. */
 static int goes_wrong(const char *name, long count)
 {
     const long from = layer_number(name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all of the library promises: NULL options, progress and stopping, threads, the log, the caller's
- * memory, contexts side by side. It knows the public headers alone. */
+/* Promises of the whole library: NULL options, progress and stopping, threads, the log, the caller's memory,
+ * contexts side by side. It knows the public headers alone. */
 #include <pthread.h>
 
 #include "check.h"
@@ -219,7 +219,7 @@ static void surfaces_and_tensors_without_options(void **state)
     assert_same(fits[0].tensor, fits[1].tensor);
     assert_same(tv[0].tensor, tv[1].tensor);
     assert_ok(clvox_tensor_all(shared.ctx, dwi, gradients, NULL, NULL, &all));
-    /* Of the others that they take NULL at all. */
+    /* The others only have to take NULL. */
     assert_ok(clvox_filter_nlm(shared.ctx, shared.fixed, NULL, NULL, &filtered, NULL));
     clvox_volume_destroy(&filtered);
     assert_ok(clvox_filter_tv(shared.ctx, shared.fixed, NULL, NULL, &filtered, NULL));
@@ -348,7 +348,7 @@ static int look_inside(void *user, const clvox_step *step)
     return clvox_parallel(8, count_threads, user) < 0;
 }
 
-/* What a program begins in the library's threads goes by the context's number, too. */
+/* Threads that a program starts in the library's threads go by the context's number, too. */
 static void threads_in_threads(void **state)
 {
     (void)state;

@@ -11,7 +11,7 @@
 
 static clvox_context *ctx;
 
-/* What a run goes by. */
+/* Terms of a run. */
 enum { SURFACES, CURVES, POINTS, TISSUES, TERMS };
 static const char *const terms[] = {"surfaces", "curves", "points", "tissues"};
 enum { SHELLS = 2 };
@@ -238,7 +238,7 @@ static void without_weight_not_a_bit_changes(void **state)
     clvox_register_result_destroy(&both);
 }
 
-/* What comes back is as whole as what went. */
+/* The carried surface is as whole as the original. */
 static void the_carried_surface_is_closed_and_does_not_cross_itself(void **state)
 {
     const int *given = *state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What greedy and symmetric registration recover: pairs whose true map is known,
- * under every metric, contrast and channel. */
+/* Recovery by greedy and symmetric registration: pairs whose true map is known, under every metric, contrast and
+ * channel. */
 #include <stdint.h>
 
 #include "base/matrix.h"
@@ -424,7 +424,7 @@ static clvox_volume *within(const clvox_volume *v, const clvox_grid *grid, int l
     return out;
 }
 
-/* Of a grid that is mostly empty only the part with content is deformed. */
+/* Only the part of a mostly empty grid with content is deformed. */
 enum { LOWER = 31, UPPER = 24, REACH = 13 };
 
 static int room_set_up(void **state)
@@ -799,7 +799,7 @@ static void channels(void)
 
 static const int sizes[][3] = {{12, 12, 12}, {5, 4, 3}, {33, 1, 29}, {2, 2, 2}};
 
-/* Where other buffers of a run are as large as a field. Axes are at right angles, so that mm are voxels. */
+/* A run whose other buffers are as large as a field. Axes are at right angles, so that mm are voxels. */
 static void the_inverse_of_x_x_voxels_and_how_far(void **state)
 {
     const int *given = *state;

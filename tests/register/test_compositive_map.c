@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What holds of every map that greedy and symmetric registration give: inverse,
- * no folds, masks, the same bits, odd sizes and odd images, progress, memory. */
+/* Properties of every map by greedy and symmetric registration: inverse, no folds, masks, the same bits, odd sizes
+ * and odd images, progress, memory. */
 #include <stdint.h>
 
 #include "base/matrix.h"
@@ -15,7 +15,7 @@ enum { MODELS = 2 };
 static const clvox_deform models[MODELS] = {CLVOX_DEFORM_GREEDY, CLVOX_DEFORM_SYN};
 static const char *const model_names[MODELS] = {"greedy", "syn"};
 
-/* What was found from A to B undoes what was found from B to A. */
+/* The map from A to B undoes that from B to A. */
 static const clvox_metric metrics[] = {CLVOX_METRIC_LNCC, CLVOX_METRIC_SSD};
 
 static struct {

@@ -46,7 +46,7 @@ static void functions_are_found(void **state)
                     "%g of %g instead of %g", (double)out[i], (double)image[i], (double)other[i]);
 }
 
-/* What one value means may change from place to place. */
+/* The meaning of a value may change from place to place. */
 static void nearby_counts(void **state)
 {
     (void)state;
@@ -267,7 +267,7 @@ static void errors_of(const shifted *s, double error[2])
     error[1] /= count;
 }
 
-/* Where the displacements from a middle lead, and not where the voxels lie, tells what a value means. */
+/* The targets of displacements from a middle, not the voxels' own positions, tell what a value means. */
 static void displacements_count(void **state)
 {
     const float share = *(const int *)*state / 10.f; /* of the shift that is the fixed image's half */
@@ -763,7 +763,7 @@ static bool said_to_differ(float (*contrast)(float), float edge, float noise, do
     return differ;
 }
 
-/* Of heads and of crops, without noise and with some, the moving header in mm or in cm. */
+/* Heads and crops, without noise and with some, the moving header in mm or in cm. */
 static void contrasts_are_told_apart(void **state)
 {
     const int *given = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the fixed images show something, and what of a level lies around it. */
+/* Foreground of the fixed images, and the part of a level around it. */
 #include <math.h>
 
 #include "check.h"
@@ -237,7 +237,7 @@ static void a_bar_is_missed(void **state)
 enum { SIDE = 24, VOXELS = SIDE * SIDE * SIDE };
 static const int cube[3] = {SIDE, SIDE, SIDE};
 
-/* What the launches of each of the operations that take a part are said to move, bytes a voxel. */
+/* Bytes a voxel reported for launches of each operation that takes a part. */
 enum { WARP, LNCC, FORCE, STEP, OPERATIONS };
 
 static void bytes_of(clvox_context *ctx, clv_within part, double bytes[OPERATIONS])

@@ -325,7 +325,7 @@ static void masks_of_a_stage(void **state)
         masked += fabs(r[BOTH].matrix[k][3] - r[NONE].matrix[k][3]);
     printf("# %.4f and %.4f mm apart; with and without a mask %.3f mm\n", apart[LINEAR], apart[NOT_LINEAR], masked);
     assert_true(apart[LINEAR] < .1 * masked && apart[NOT_LINEAR] < .1 * masked);
-    /* What is reported, and the deformation, go by the other masks. */
+    /* The report and the deformation go by the other masks. */
     assert_true(fabs(r[LINEAR].ncc_linear - r[BOTH].ncc_linear) > .01);
     assert_true(fabs(r[NOT_LINEAR].ncc_linear - r[NONE].ncc_linear) > .01);
     assert_true(r[LINEAR].mean_mm != r[BOTH].mean_mm && r[NOT_LINEAR].mean_mm != r[NONE].mean_mm);
@@ -556,7 +556,7 @@ static void stretched(double first, const double scale[3], double second, double
     clv_matrix3_multiply(CLV_MATRIX3(a), CLV_MATRIX3(b), out);
 }
 
-/* Of maps whose stretches are known, also of one that mirrors; what they lose, by a formula of its own. */
+/* Maps with known stretches, also one that mirrors; their loss by a formula of its own. */
 static void stretch_of_known_maps(void **state)
 {
     (void)state;

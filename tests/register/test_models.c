@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every compositive model promises, and of flows how they stop and which sizes they take, on
- * phantoms whose true map is known. */
+/* Promises of every compositive model, and how flows stop and which sizes they take, on phantoms whose true map is
+ * known. */
 #include <stdint.h>
 
 #include "base/matrix.h"

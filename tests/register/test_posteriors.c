@@ -184,8 +184,7 @@ static void alone_they_recover_a_known_map(void **state)
     assert_that(mean < .5 * before, "%g of %g", mean, before);
     assert_true(e.hellinger_after < .7 * e.hellinger_linear &&
                 e.overlap_after[1] > e.overlap_linear[1] + .03);
-    /* What the run states is the same of all tissues and their rest by equal shares: twice the distance
-     * over their number. */
+    /* The run reports the same of all tissues and their rest by equal shares: twice the distance over their number. */
     assert_that(fabs(r.metric_after * (TISSUES + 1) / 2 - e.hellinger_after) < .01 * e.hellinger_after,
                 "%g, %g", r.metric_after, e.hellinger_after);
     assert_true(r.metric == CLVOX_METRIC_SSD && r.suspicions == 0);
@@ -228,7 +227,7 @@ static int first_metric(void *user, const clvox_step *step)
     return 0;
 }
 
-/* What a deformation begins with, part of the moving image's grid being missing, where all is rest. */
+/* Start of a deformation with part of the moving image's grid missing, where all is rest. */
 static void the_term_is_the_distance(void **state)
 {
     const int *given = *state;

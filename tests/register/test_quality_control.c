@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a registration says about itself: the affine taken apart, doubts,
- * presets, the memory it predicts. */
+/* Quality control of a registration: the affine taken apart, doubts, presets, the memory it predicts. */
 #include "base/matrix.h"
 #include "clvox/registration.h"
 #include "op/harness.h"

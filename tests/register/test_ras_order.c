@@ -75,7 +75,7 @@ static void all_storages_become_one(void **state)
         become_one(&grids[i], i < 4);
 }
 
-/* What headers of single precision round off does not decide between two answers that are as near. */
+/* Rounding of headers in single precision does not decide between two equally near answers. */
 static void rounding_decides_nothing(void **state)
 {
     (void)state;

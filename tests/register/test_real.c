@@ -142,7 +142,7 @@ static void nichart(void)
                      nichart_pairs[k][0], nichart_pairs[k][1]);
 }
 
-/* What background, skull, cerebrospinal fluid, grey and white matter and fat of T1 become. */
+/* Values that background, skull, cerebrospinal fluid, grey and white matter and fat of T1 become. */
 static const double t2_like[6] = {0, .05, 1, .65, .4, .7}, density_like[6] = {0, .1, .85, .8, .65, .8};
 
 static void recolour(clvox_volume *v, const double to[6])
@@ -319,7 +319,7 @@ static double apart(const clvox_grid *grid, const double a[4][4], const double b
 
 static const int there_pairs[2][2] = {{1, 2}, {6, 7}};
 
-/* Of one grid, and of grids of other sizes. */
+/* Pairs on one grid, and on grids of other sizes. */
 static void nichart_subj_subj_exchanged_syn_gives(void **state)
 {
     const int *given = *state;
@@ -451,7 +451,7 @@ static void newborn(void **state)
     clvox_volume_destroy(&moving);
 }
 
-/* What rounding changes, which devices do not agree on, stays small. */
+/* Changes by rounding, on which devices differ, stay small. */
 static void near_starts(void **state)
 {
     (void)state;

@@ -55,7 +55,7 @@ static void motion(int i, double angle[3], double shift[3])
     }
 }
 
-/* What voxels of a scan see: the mean of eight places. */
+/* Exposure of a scan's voxels: the mean of eight positions. */
 static void expose(const clv_phantom *phantom, const clvox_grid *grid, const double matrix[4][4],
                    uint64_t seed, float *out)
 {
@@ -334,7 +334,7 @@ static void weighted(void **state)
     assert_int_equal(r.reference, 0);
     assert_that(most < .6, "%g mm", most);
     for (int i = 0; i < FRAMES; i++) {
-        /* What was along d in the scanner is along R' d in a head turned by R. */
+        /* A direction d of the scanner is R' d in a head turned by R. */
         double off = 0;
         for (int a = 0; a < 3; a++) {
             double want = 0;

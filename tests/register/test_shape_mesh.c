@@ -38,7 +38,7 @@ static void view(const clvox_surface *s, clvox_shape_kind kind, clvox_shape *out
         out->elements = out->elements * 3 / (size_t)kind;
 }
 
-/* Of a sphere of 20 * 4^levels triangles and an ellipsoid of 12 n^2. */
+/* Builds a sphere of 20 * 4^levels triangles and an ellipsoid of 12 n^2. */
 static void begin_of(scene *s, int levels, int n, clvox_shape_kind kind, double width, bool varifold,
                      clvox_currents_method method, double error)
 {
@@ -207,8 +207,7 @@ static void the_error_asked_for_is_kept(void **state)
             }
 }
 
-/* Where no grid that has room agrees; its sums then are those by all pairs to the bit. Of MESH it is a
- * sentence. */
+/* Without a grid that fits and agrees, sums are those by all pairs to the bit; MESH fails with a sentence. */
 static void auto_gives_up_a_mesh_that_does_not_agree(void **state)
 {
     (void)state;
@@ -286,7 +285,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Of a sphere of 20 * 4^levels triangles and an ellipsoid of 12 n^2. */
+/* Builds a sphere of 20 * 4^levels triangles and an ellipsoid of 12 n^2. */
 static void run(clvox_deform deform, int levels, int n, clvox_currents_method method, bool varifold,
                 clvox_register_result *r, double *left)
 {

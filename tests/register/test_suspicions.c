@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is wrong with an input or a result is said, and what is right is not. */
+/* Faults of an input or a result are reported, and right ones are not. */
 #include <math.h>
 
 #include "base/matrix.h"
@@ -317,7 +317,7 @@ static void levels_undone(void **state)
     assert_true(suspicions(shared.fixed, shared.moving, CLVOX_DEFORM_GREEDY, 1, 1000) & CLVOX_SUSPECT_STILL);
 }
 
-/* Of numbers alone: what a deformation costs. */
+/* Judges a deformation's cost by numbers alone. */
 static unsigned judged_by(const clv_register_evidence *evidence, clvox_metric metric, const double ncc[3],
                           double gain, double sd_log)
 {
@@ -386,8 +386,8 @@ static void images_that_were_synthesized(void **state)
     assert_true(judged(CLVOX_METRIC_MIND, unrelated, .0105, .26, .9) == 0);
 }
 
-/* What LNCC gains, noise of single voxels hides; coarse images, which it leaves as they are, tell by the
- * linear part and by the deformation. */
+/* Noise of single voxels hides the gain of LNCC; coarse images, which it leaves as they are, tell by the linear
+ * part and by the deformation. */
 static void coarse_images(void **state)
 {
     (void)state;
@@ -450,7 +450,7 @@ static void noise(void **state)
     }
 }
 
-/* Of the affine's scales alone. */
+/* Judges by the affine's scales alone. */
 static void uneven_scales(void **state)
 {
     (void)state;

@@ -207,7 +207,7 @@ static int own_numbers_tear_down(void **state)
     return 0;
 }
 
-/* What the run from the other image says of itself is what its own files say. */
+/* The report of the run from the other image agrees with its own files. */
 static void the_result_of_the_exchanged_run(void **state)
 {
     (void)state;

@@ -27,7 +27,7 @@ static clv_trees trees_of(void)
         .rows = ROWS, .bins = bins, .samples = KNOWN, .at = at, .value = value, .count = 60, .rate = .1};
 }
 
-/* Of one feature; of two of which neither says anything alone; of a smooth function of three. */
+/* Truth of one feature; of two of which neither tells anything alone; of a smooth function of three. */
 static double truth(int which, const uint8_t *row)
 {
     const bool a = row[3] > 20, b = row[F - 1] > 40;
@@ -53,7 +53,7 @@ static void values_are_learned(void **state)
     assert_that(error < LEAST[which] * deviation, "%g of %g", error, deviation);
 }
 
-/* What no feature tells is not learned. */
+/* Noise that no feature tells is not learned. */
 static void noise_is_left(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a registration makes of its images before and after the work: channels
- * on other grids, levels that end coarser than the images, and what it refuses. */
+/* Steps before and after the work of a registration: channels on other grids, levels that end coarser than the
+ * images, and what it refuses. */
 #include "base/matrix.h"
 #include "clvox/registration.h"
 #include "op/harness.h"

@@ -258,7 +258,7 @@ static void real_scan(void **state)
     }
     flip[0] *= sign > 0 ? -1 : 1;
     for (size_t i = 0; i < n; i++) {
-        /* That fit is not made positive and treats values at or below 0 differently. */
+        /* Such a fit is not made positive and treats values at or below 0 differently. */
         bool usable = mask->data[i] > 0 && maps[CLVOX_MEASURE_L3]->data[i] > 1.01e-5f;
         for (int k = 0; k < dwi->frames; k++)
             usable = usable && dwi->data[(size_t)k * n + i] > 0;

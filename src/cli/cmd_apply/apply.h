@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of `clvox apply` share. */
+/* Shared by the parts of `clvox apply`. */
 #ifndef CLI_APPLY_H
 #define CLI_APPLY_H
 

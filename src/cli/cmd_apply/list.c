@@ -203,7 +203,7 @@ static void find_present(const command *cli, list *l)
         clvox_table_read(&(clvox_table){l->summary, names, 3, take_row, l}); /* another table: nothing is there */
 }
 
-/* Of a run that was killed. */
+/* Sweeps the files of a run that was killed. */
 static void sweep(const list *l)
 {
     char swept[PATH_MAX] = "";
@@ -226,7 +226,7 @@ static void print_summary(FILE *to, const void *what)
     }
 }
 
-/* What is done stays done, also for a run that is killed soon after. */
+/* Finished work stays finished, also if the run is killed soon after. */
 static void keep_summary(list *l)
 {
     if (!l->summary || cli_seconds() - l->written < 1)

@@ -8,7 +8,7 @@
 #include "cli/cmd_apply/apply.h"
 #include "cli/matrix.h"
 
-/* What is moved: RAS mm. */
+/* Moved points: RAS mm. */
 typedef struct places {
     double *points;
     int count;

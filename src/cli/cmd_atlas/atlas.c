@@ -15,7 +15,7 @@
 
 /* ---- the run ------------------------------------------------------------- */
 
-/* What becomes of templates when they are ready. */
+/* Output of finished templates. */
 typedef struct output {
     command *cli;
     const cli_atlas_request *r;
@@ -60,7 +60,7 @@ static void end_closing(output *o)
     clvox_contexts_destroy(&o->contexts, o->cli->more_count);
 }
 
-/* Of a template that an earlier run has finished: its page is there, unless that run had no --report. */
+/* Notes the page of a template that an earlier run has finished, unless that run had no --report. */
 static void note_page(command *cli, const cli_atlas_request *r, int at)
 {
     char path[PATH_MAX];
@@ -104,7 +104,7 @@ end:
     return status;
 }
 
-/* Where the time goes, and maps. */
+/* Times, and maps. */
 typedef struct times {
     cli_bar bar;
     cli_atlas_maps *maps;
@@ -274,7 +274,7 @@ static int load_and_open(command *cli, cli_atlas_request *r, const clvox_atlas_o
     return l.status < 0 ? clvox_fail((clvox_status)l.status, "%s", l.message) : opened;
 }
 
-/* Of what a run that was killed left unfinished. */
+/* Sweeps the unfinished files of a killed run. */
 static void sweep(const command *cli, const cli_atlas_request *r)
 {
     char path[PATH_MAX];

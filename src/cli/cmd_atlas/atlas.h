@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of `clvox atlas` share. */
+/* Shared by the parts of `clvox atlas`. */
 #ifndef CLI_CMD_ATLAS_ATLAS_H
 #define CLI_CMD_ATLAS_ATLAS_H
 
@@ -174,7 +174,7 @@ const char *cli_atlas_map_path(const cli_atlas_request *r, int subject, cli_atla
                                char path[PATH_MAX]);
 /* A file as the table of subjects names it, against the table's folder. */
 const char *cli_atlas_beside(const cli_atlas_request *r, const char *path, int at, char out[PATH_MAX + 8]);
-/* Of derivatives: whether every image gives names, and the folder may take them. */
+/* For derivatives: checks that every image gives names, and that the folder may take them. */
 int cli_atlas_check_names(cli_atlas_request *r);
 /* The sidecar of a file of this kind (cli_atlas_map or cli_atlas_file); NULL: it has none. */
 const char *cli_atlas_sidecar(const cli_atlas_request *r, int kind, bool of_subject, const char *path,

@@ -19,7 +19,7 @@ int cli_atlas_writers(const cli_atlas_request *r, double *scratch)
     return count;
 }
 
-/* Where files are written to see how long that takes. */
+/* Folder for files written to measure how long writing takes. */
 static const char *temporary_folder(void)
 {
     const char *folder = getenv("TMPDIR");
@@ -75,7 +75,7 @@ static void fail(cli_atlas_maps *m, int status)
 
 /* ---- the mean of log J ----------------------------------------------------- */
 
-/* Of whole numbers, so that the order of subjects changes no bit: 2^40 is a logarithm of 1. */
+/* Sums of whole numbers, so that the order of subjects changes no bit: 2^40 is a logarithm of 1. */
 static const double one = 0x1p40;
 
 enum { PART = 1 << 16 };
@@ -141,10 +141,10 @@ end:
 
 /* ---- writing --------------------------------------------------------------- */
 
-/* Of a subject. */
+/* Files of a subject. */
 enum { FILES_OF = 4 };
 
-/* What has been written is released at once: the next maps take its memory. */
+/* A written map is released at once: the next maps take its memory. */
 static int write_map(const job *j, cli_atlas_map map, clvox_volume **volume)
 {
     int status = CLVOX_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of templates are called: in a folder, or as BIDS derivatives with their sidecars. */
+/* Names of templates' files: in a folder, or as BIDS derivatives with their sidecars. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,7 +104,7 @@ bool cli_atlas_has_map(const cli_atlas_request *r, cli_atlas_map map)
 bool cli_atlas_wrote_map(const cli_atlas_request *r, cli_atlas_map map, const clvox_atlas_result *result,
                          const char *path)
 {
-    /* Of a regression only some templates may have subjects with labels. */
+    /* Only some templates of a regression may have subjects with labels. */
     return cli_atlas_has_map(r, map) &&
            (map != CLI_ATLAS_OWN_LABELS || (result->average ? result->labels != NULL : !access(path, F_OK)));
 }

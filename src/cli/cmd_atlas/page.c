@@ -11,7 +11,7 @@
 
 enum { THUMBNAILS = 400, SHOWN = 2 }; /* pictures of subjects; subjects to leaf through beside the template */
 
-/* What a page is made from. */
+/* Sources of a page. */
 typedef struct sheet {
     command *cli;
     const cli_atlas_request *r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a template will take: a few subjects go through the steps on the devices, and the rest is counted. */
+/* Prediction of a template's cost: a few subjects go through the steps on the devices, and the rest is extrapolated. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -187,7 +187,7 @@ static void log_subjects(command *cli, const cli_atlas_request *r, int at, const
         }
 }
 
-/* Of every subject; with warps also the mean of log J over the team, and the list of all. */
+/* Writes the results of every subject; with warps also the mean of log J over the team, and the list of all. */
 static int write_subjects(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result,
                           cli_atlas_maps *maps)
 {
@@ -216,7 +216,7 @@ end:
 
 /* ---- files of the template ------------------------------------------------ */
 
-/* What there is one of. there: an earlier run has written it. */
+/* Writes the results of the template. there: an earlier run has written them. */
 static int write_template(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result)
 {
     int status = CLVOX_OK;

@@ -77,7 +77,7 @@ clvox_atlas_subject cli_atlas_subject(const cli_atlas_entry *e, int channels)
     return s;
 }
 
-/* Of a subject whose files are read. */
+/* Checks a subject whose files have been read. */
 static int check_loaded(const cli_atlas_request *r, const cli_atlas_entry *e)
 {
     if (r->regress && !isfinite(e->file->covariate))
@@ -104,7 +104,7 @@ static int check_loaded(const cli_atlas_request *r, const cli_atlas_entry *e)
     return CLVOX_OK;
 }
 
-/* What is read goes where there is room for it. */
+/* Moves loaded volumes to where there is room. */
 static int keep_loaded(const cli_atlas_request *r, cli_atlas_entry *e)
 {
     int status = CLVOX_OK;
@@ -196,7 +196,7 @@ static bool is_own(const command *cli, int place)
     return !cli->team || place % cli->team->size == cli->team->rank;
 }
 
-/* Of a mask that cannot be read, whose it is. */
+/* Names the subject whose mask cannot be read. */
 static int name_subject(const cli_atlas_entry *e, int status)
 {
     const bool named = !strncmp(clvox_message(), e->file->image, strlen(e->file->image));
@@ -235,7 +235,7 @@ static int load_one(void *user, size_t index, int worker)
     return CLVOX_OK;
 }
 
-/* What a subject's files are is told in the log of all. */
+/* Joins the log of a subject's files into that of all. */
 static void join_logs(command *cli, const cJSON *log)
 {
     cJSON *inputs = cJSON_GetObjectItem(cli->log, "inputs"), *own = cJSON_GetObjectItem(log, "inputs");
@@ -276,7 +276,7 @@ end:
 /* Reads its own subjects; or the labels of the others, which every process counts the votes of. */
 static int load_some(command *cli, cli_atlas_request *r, const clvox_atlas_options *o, bool labels)
 {
-    /* Where not all stay in memory: what is read is, until it has gone to disk. */
+    /* Volumes read at once when not all stay in memory: they do until they have gone to disk. */
     enum { AT_ONCE = 8 };
     const int most = r->store && r->count > AT_ONCE ? AT_ONCE : r->count;
     int status = CLVOX_OK;
@@ -318,7 +318,7 @@ static int leave_out(command *cli, cli_atlas_request *r)
     return kept ? CLVOX_OK : clvox_fail(CLVOX_ERROR_DATA, "none of the subjects can be read");
 }
 
-/* What the other processes have read enters the first one's log. */
+/* Inputs read by the other processes enter the first one's log. */
 static int gather_inputs(command *cli)
 {
     int status = CLVOX_OK;
@@ -376,7 +376,7 @@ static void sort_inputs(const command *cli, cli_atlas_request *r)
                 break;
             }
     }
-    /* What is not a subject's, once: several processes may have read it. */
+    /* Inputs that are no subject's enter once: several processes may have read them. */
     for (one = to ? from->child : NULL; one; one = next) {
         next = one->next;
         if (!is_among(to, cJSON_GetStringValue(cJSON_GetObjectItem(one, "path"))))

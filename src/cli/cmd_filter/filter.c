@@ -26,7 +26,7 @@ static int check_sigma(const clvox_numbers *sigma)
     return CLVOX_OK;
 }
 
-/* What was done, in millimetres and in voxels. */
+/* Logs the filter in millimetres and in voxels. */
 static void log_filter(command *cli, const clvox_volume *in, int kind, const double sigma[3], bool voxels,
                        double amount)
 {

@@ -59,7 +59,7 @@ static int write_image(command *cli, const clvox_phantom *p, bool labels, const 
     return status;
 }
 
-/* Of the request's grid and seed, its image as it is. */
+/* Phantom of the request's grid and seed. */
 static clvox_phantom phantom_of(const request *r, clvox_phantom_kind kind, uint64_t noise_seed)
 {
     clvox_phantom p;
@@ -177,7 +177,7 @@ static int read_grid(command *cli, const char *like, const clvox_numbers *size, 
     return CLVOX_OK;
 }
 
-/* That the options go with the kind. */
+/* Checks that the options fit the kind. */
 static int check_options(const request *r, const char *affine)
 {
     const bool tensor = r->kind >= KIND_TENSOR, surface = r->kind >= KIND_SURFACE && !tensor;

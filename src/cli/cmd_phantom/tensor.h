@@ -15,7 +15,7 @@ typedef struct cli_scan {
 
 #define CLI_SCAN_DEFAULT {.snr = NAN, .directions = 0, .b = NAN, .noise = 0}
 
-/* That the numbers make sense and, unless `tensor`, none is given. */
+/* Checks that the numbers make sense and, unless `tensor`, that none is given. */
 int cli_check_scan(const cli_scan *scan, bool tensor);
 
 int cli_phantom_tensor(command *cli, clvox_tensor_phantom kind, const char *prefix,

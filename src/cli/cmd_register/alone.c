@@ -106,7 +106,7 @@ int cli_alone_place(cli_pair *p, clvox_register_images *images)
         spacing = PER_WIDTH * finest;
     CLI_TRY(clvox_shapes_grid(images, CLI_MATRIX(one), spacing, 0, &p->grid));
     clvox_grid_spacing(&p->grid, edge);
-    /* What the widest kernel reaches. */
+    /* Reach of the widest kernel. */
     const double widest = o->surface_widths > 0 && o->surface_width[0] > 0 ? o->surface_width[0]
                                                                            : WIDTH * edge[0] * o->shrink[0];
     CLI_TRY(clvox_shapes_grid(images, CLI_MATRIX(one), edge[0], widest, &p->grid));

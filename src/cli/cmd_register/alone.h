@@ -15,7 +15,7 @@ int cli_alone_check(const cli_register_request *request, clvox_register_options 
 /* The affine to start from, and the grid, once shapes and landmarks are read. */
 int cli_alone_place(cli_pair *pair, clvox_register_images *images);
 
-/* What the picture shows: where the shapes and landmarks run, of the fixed side and carried there. */
+/* Draws the picture: shapes and landmarks of the fixed side, and those carried there. */
 int cli_alone_draw(cli_pair *pair);
 
 #endif

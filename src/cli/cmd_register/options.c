@@ -86,7 +86,7 @@ static int answer_ants(const cli_register_request *r)
     return CLVOX_OK;
 }
 
-/* What a list of pairs says itself, or has no place for. */
+/* Refuses options that a list of pairs gives itself, or has no place for. */
 static int check_list(const cli_register_request *r)
 {
     if (r->fixed.count || r->moving.count)

@@ -48,7 +48,7 @@ static int find_log_jacobian(cli_pair *p)
     return CLVOX_OK;
 }
 
-/* What is written needs the device no more. */
+/* Writing no longer needs the device. */
 static int prepare_outputs(cli_pair *p)
 {
     int status = CLVOX_OK;
@@ -92,7 +92,7 @@ static int read_initial_warp(command *cli, const char *path, clvox_transform **o
     return status;
 }
 
-/* What gives the grid of either side, and its file. */
+/* Volume that gives the grid of either side, and its file. */
 typedef struct first_volumes {
     const clvox_volume *fixed, *moving;
     const char *of_fixed, *of_moving;
@@ -235,7 +235,7 @@ static int refuse_series(const char *path, const clvox_volume *image)
         path, image->frames, path, path);
 }
 
-/* What was read, as the library takes it. */
+/* Gathers the inputs as the library takes them. */
 static int gather(cli_pair *p, clvox_register_images *images)
 {
     int status = CLVOX_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `clvox register` says: the plan, the progress, the report. */
+/* Output of `clvox register`: the plan, the progress, the report. */
 #ifndef CLI_REGISTER_REPORT_H
 #define CLI_REGISTER_REPORT_H
 
@@ -17,7 +17,7 @@ typedef struct cli_progress {
     char more[48];    /* the terms beside the metric: " and landmarks" */
 } cli_progress;
 
-/* What a run will hold on the device beside what there is, said and entered into `plan` of the log. */
+/* Prints a run's device memory beside what is free, and enters it into `plan` of the log. */
 void cli_plan_memory(command *cli, size_t bytes, cJSON *plan);
 /* The files that it would write, printed and entered into `plan`. */
 void cli_plan_file(command *cli, const char *path, cJSON *plan);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What children of a first registration run (cli/warm.h). */
+/* Runs of the children of a first registration (cli/warm.h). */
 #include <unistd.h>
 
 #include "cli/cmd_register/pair.h"
@@ -61,7 +61,7 @@ static int rehearse(command *cli, int number, const void *user)
         o->linear = CLVOX_LINEAR_NONE;
     for (int i = 0; i < o->levels; i++)
         o->iterations[i] = o->iterations[i] < ROUNDS ? o->iterations[i] : ROUNDS;
-    /* What it was done without others build; but for the lack of it the work may have come to nothing. */
+    /* Others build what it had to do without; but lacking that the work may have failed. */
     for (int pass = 0; pass < PASSES && (pass == 0 || (status < 0 && cli->left_out)); pass++) {
         cli_pair again = p;
         if (pass > 0)

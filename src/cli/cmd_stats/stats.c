@@ -24,7 +24,7 @@ static int claim(command *cli, cli_stats_request *r, bool tfce)
 
 /* ---- the report ---------------------------------------------------------- */
 
-/* What a positive t means, in words. */
+/* Meaning of a positive t, in words. */
 static void say_effect(const cli_stats_request *r, const clvox_stats_options *o, char *out, size_t room)
 {
     const cli_stats_column *c = &r->column[0];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of `clvox stats` share. */
+/* Shared by the parts of `clvox stats`. */
 #ifndef CLI_CMD_STATS_STATS_H
 #define CLI_CMD_STATS_STATS_H
 

@@ -54,7 +54,7 @@ end:
     return status;
 }
 
-/* Of curves and of clouds. */
+/* Distances of curves and of clouds. */
 static int distances_of(command *cli, const clvox_shape *a, const clvox_shape *b, cJSON *to)
 {
     int status = CLVOX_OK;

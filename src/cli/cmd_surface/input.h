@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the surface verbs read, and how they say what it was taken for. */
+/* Inputs of the surface verbs, and the remark on how they were interpreted. */
 #ifndef CLI_SURFACE_INPUT_H
 #define CLI_SURFACE_INPUT_H
 

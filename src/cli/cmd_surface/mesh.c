@@ -9,7 +9,7 @@ typedef struct request {
     bool above;
 } request;
 
-/* What the values are, and in *mask those of masks and labels as 1 and 0. */
+/* Recognises the values; *mask has those of masks and labels as 1 and 0. */
 static int choose(const command *cli, const char *path, const clvox_volume *v, const request *r,
                   clvox_inside *inside, clvox_volume **mask)
 {

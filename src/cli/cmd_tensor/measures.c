@@ -4,7 +4,7 @@
 #include "cli/cli.h"
 #include "cli/cmd_tensor/page.h"
 
-/* What the files are called behind the prefix, by clvox_measure. */
+/* Endings of the files behind the prefix, by clvox_measure. */
 static const char *const measure_ends[CLVOX_MEASURES] = {
     "_fa.nii.gz", "_md.nii.gz", "_ad.nii.gz", "_rd.nii.gz", "_mode.nii.gz", "_cl.nii.gz", "_cp.nii.gz",
     "_cs.nii.gz", "_l1.nii.gz", "_l2.nii.gz", "_l3.nii.gz", "_v1.nii.gz",   "_v2.nii.gz", "_v3.nii.gz"};

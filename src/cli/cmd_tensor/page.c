@@ -36,7 +36,7 @@ static int make_change(const clvox_volume *before, const clvox_volume *after, cl
     return status;
 }
 
-/* Where there is a tensor at all. */
+/* Mask of the voxels with a tensor. */
 static int make_support(const clvox_volume *md, clvox_volume **out)
 {
     int status = clvox_volume_create(&md->grid, 1, CLVOX_KIND_LABEL, out);

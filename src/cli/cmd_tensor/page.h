@@ -4,8 +4,7 @@
 
 #include "cli/cli.h"
 
-/* What the page of a tensor shows. Maps are those of clvox_tensor_measures, of which FA, MD and V1 are
- * needed. */
+/* Content of the page of a tensor. Maps are those of clvox_tensor_measures, of which FA, MD and V1 are needed. */
 typedef struct cli_tensor_page {
     const char *name; /* of the result, for the heading */
     clvox_volume *const *maps;

@@ -17,7 +17,7 @@ typedef struct windows {
 
 enum { EVERY = 2, SIDE = 5 }; /* add_row() names their voxels */
 
-/* What windows sum up of a voxel: either image, their squares, and their product. */
+/* Terms that windows sum: either image, their squares, and their product. */
 enum { TERMS = 5, ROWS = SIDE * SIDE };
 
 /* How many windows lie along an axis. */
@@ -53,7 +53,7 @@ static void add_row(const double *restrict from, size_t length, int along, doubl
         sum[x] = sum[x] + from[x] + odd[x] + from[x + 1] + odd[x + 1] + from[x + 2];
 }
 
-/* What windows of these sums say, in their order. */
+/* Adds the agreement of windows of these sums, in their order. */
 static void add_windows(const windows *w, const double *sum, size_t length, int along, double *total,
                         int *count)
 {

@@ -46,7 +46,7 @@ static void into_bins(clv_around *around, size_t n, const float *values, int fea
     }
 }
 
-/* Where the image varies, there are rows. */
+/* Makes rows where the image varies. */
 static int make_rows(clv_around *around, size_t n, const float *spread, double least)
 {
     for (size_t i = 0; i < n; i++)

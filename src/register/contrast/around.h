@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an image shows around each of its voxels, in a few small numbers: what trees.h learns from. */
+/* Neighbourhood of each voxel in a few small numbers, from which trees.h learns. */
 #ifndef CLV_REGISTER_CONTRAST_AROUND_H
 #define CLV_REGISTER_CONTRAST_AROUND_H
 
@@ -15,11 +15,11 @@ typedef struct clv_around {
 
 #define CLV_NO_ROW UINT32_MAX
 
-/* Of an image of such a range, on the device and as values: its deviations within 6, 3 and 1.5 mm
- * (Gaussians), its means within these and 12 mm, its value, another number of each voxel, and where the voxel
- * lies on the grid; each in bins that about as many voxels share. Voxels around which it varies by less than
- * 3% of the range have no row. scratch: as large as the image, overwritten. To be freed by clv_around_free,
- * also after a failure. */
+/* Features of an image of such a range, on the device and as values: its deviations within 6, 3 and 1.5 mm
+ * (Gaussians), its means within these and 12 mm, its value, another number of each voxel, and where the voxel lies
+ * on the grid; each in bins that about as many voxels share. Voxels around which it varies by less than 3% of the
+ * range have no row. scratch: as large as the image, overwritten. To be freed by clv_around_free, also after a
+ * failure. */
 int clv_around_make(clvox_context *ctx, const clvox_grid *grid, const clv_buffer *image, const float *values,
                     double range, const float *another, clv_buffer *const scratch[3], clv_around *around);
 void clv_around_free(clv_around *around);

@@ -8,7 +8,7 @@
 #include "register/contrast/meeting.h"
 #include "register/contrast/synthesis.h"
 
-/* Where contrasts are told apart: at so many mm images of other contrasts are less alike than `less`,
+/* Scales at which contrasts are told apart: at so many mm images of other contrasts are less alike than `less`,
  * those of one more than `more`; between the two the next scale tells. */
 typedef struct scale {
     double mm, less, more;

@@ -11,14 +11,14 @@
 
 enum { FINE = 1024, REACH = 3, LONGEST = 24 };
 
-/* Of a sigma; voxels of which sums are taken, at most about one a so many mm; bins. */
+/* Cells as shares of a sigma; sampled voxels, at most about one a so many mm; bins. */
 static const double CELL = .4, SAMPLE = 2, SPREAD = 1;
-/* Of the values at either end, which a few voxels have, this share goes into the last bins. */
+/* This share of the extreme values at either end goes into the last bins. */
 static const double TAIL = 1e-3;
 /* So many voxels of the whole image's mean are among those nearby. */
 static const float PRIOR = 6;
 
-/* Of numbers that follow one another, so many side by side: the compiler takes some at a time. */
+/* Consecutive numbers taken side by side: the compiler vectorises them. */
 enum { LANES = 8 };
 
 /* The smallest and the largest number of either image where both are known, and how many these are. */
@@ -258,7 +258,7 @@ static int plane(void *user, size_t index, int worker)
     return 0;
 }
 
-/* Where a sample lies on the grid, voxels; false where it does not. */
+/* Position of a sample on the grid, voxels; false beyond it. */
 bool clv_contrast_place(const clv_synthesis *r, int x, int y, int z, size_t i, double at[3])
 {
     const double from[4] = {x, y, z, 1};

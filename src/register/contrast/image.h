@@ -17,7 +17,7 @@ typedef struct clv_synthesis {
     const float *image, *other;       /* at samples */
     const float *values;              /* what is synthesized, on grid */
     float *out;
-    /* Where samples lie on grid, its voxels; field NULL: there where they are, and samples is grid. */
+    /* Positions of samples on grid, in its voxels; field NULL: the samples' own, and samples is grid. */
     const clv_map *map;
     const float *field; /* mm along the axes of samples, strides of voxels and of components */
     size_t strides[2];
@@ -51,7 +51,7 @@ static inline size_t clv_contrast_at(const clvox_grid *grid, int x, int y, int z
 /* The range of the values at samples, by which bins go. false: there is one value alone. */
 bool clv_contrast_range(clv_synthesis *r);
 
-/* Where a sample lies on the grid; false: beyond it. */
+/* Position of a sample on the grid; false: beyond it. */
 bool clv_contrast_place(const clv_synthesis *r, int x, int y, int z, size_t i, double at[3]);
 
 /* As clv_contrast_image. */

@@ -6,7 +6,7 @@
 #include "op/map.h"
 #include "register/register.h"
 
-/* What a run has in the moving image's own units. */
+/* Parts of a run in the moving image's own units. */
 typedef struct clv_own_units {
     clvox_grid grid;
     double matrix[4][4];

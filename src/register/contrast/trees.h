@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an image shows at a place, from what another one shows around it: trees fitted one after another to
- * what the ones before leave (gradient boosting; Friedman 2001). */
+/* Predicts an image at a position from another one around it: trees fitted one after another to what the ones
+ * before leave (gradient boosting; Friedman 2001). */
 #ifndef CLV_REGISTER_CONTRAST_TREES_H
 #define CLV_REGISTER_CONTRAST_TREES_H
 
@@ -20,7 +20,7 @@ typedef struct clv_trees {
     double rate; /* of what a tree says, this share is taken */
 } clv_trees;
 
-/* What the trees say of each row, into out. The same bits for any number of threads. */
+/* Predicts each row by the trees, into out. The same bits for any number of threads. */
 int clv_trees_say(const clv_trees *trees, float *out);
 
 #endif

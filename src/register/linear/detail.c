@@ -49,8 +49,8 @@ static void nearer(const unsigned char *from, unsigned char least, unsigned char
     }
 }
 
-/* What a place is worth, 0 to 1: more the farther, by whole voxels, straight or aslant, it lies from
- * voxels that are NaN, and 0 within two of them, so that splines around it see none. In place. */
+/* Weight of a position, 0 to 1: more the farther, by whole voxels, straight or aslant, it lies from voxels that are
+ * NaN, and 0 within two of them, so that splines around it see none. In place. */
 static void ramp_of(float *image, const int size[3], unsigned char *far, unsigned char *next)
 {
     const unsigned char beyond = RAMP + 2;
@@ -193,7 +193,7 @@ end:
     return status;
 }
 
-/* Of the voxels r around i, times their number; no number where one of them is none. */
+/* Covariance of the voxels r around i, times their number; NaN if one of them is. */
 static double covariance(const float *f, const float *m, const int size[3], const int r[3], size_t i)
 {
     double sf = 0, sm = 0, fm = 0, n = 0;

@@ -170,8 +170,8 @@ end:
 
 enum { TURNS = 3 };
 
-/* Where rotations far from the header are better at the coarsest level, they are followed to the finest; what is not
- * better there, too, is said. */
+/* Follows rotations far from the header that are better at the coarsest level to the finest; those no longer better
+ * there are reported. */
 static int turn(clv_linear_stage *stage, clv_linear_state *state)
 {
     clv_linear_state turned[TURNS];

@@ -28,7 +28,7 @@ typedef struct clv_linear_level {
     const clv_buffer *weights[2]; /* of the samples of fixed[0] and of moving[0], or NULL (detail.c) */
 } clv_linear_level;
 
-/* What an image's foreground looks like: Otsu's threshold, or the mask. */
+/* Shape of an image's foreground, by Otsu's threshold or the mask. */
 typedef struct clv_linear_shape {
     double center[3]; /* RAS mm */
     double spread;    /* root of the mean squared distance from center, mm */
@@ -80,12 +80,12 @@ int clv_linear_levels_fill(clv_linear_stage *stage, bool is_moving);
  * radii of the head, which state says to be equally large in both. */
 int clv_linear_localise(clv_linear_stage *stage, int k, double sigma, const clv_linear_state *state);
 void clv_linear_levels_free(clv_linear_stage *stage);
-/* Of a level as many rows as have about so many samples, or all that ever count (levels.c). */
+/* Samples as many rows of a level as have about so many samples, or all that ever count (levels.c). */
 void clv_linear_sample(clv_linear_level *level, double most);
 void clv_linear_sample_all(clv_linear_level *level);
 
-/* What states are judged by: a metric of one level's images, and the maps whose
- * parameters (as many as clv_linear_parameters says) it is derived by. */
+/* Measure of states: a metric of one level's images, and the maps whose parameters (as many as
+ * clv_linear_parameters says) it is derived by. */
 typedef struct clv_linear_measure {
     int level;
     clvox_metric metric;
@@ -112,7 +112,7 @@ void clv_linear_move(const clv_linear_stage *stage, clvox_linear kind, const clv
 double clv_linear_score(const clv_metric_row *metric, int bins, const uint32_t *counts, double *total,
                         float *table, float *weight);
 
-/* What is raised, and where it ends. */
+/* Objective of an ascent, and its end. */
 typedef struct clv_linear_climb {
     clv_linear_measure measure;
     int iterations;   /* at most */
@@ -155,8 +155,7 @@ void clv_linear_weigh_stretch(clv_linear_state *states, int count);
 /* Whether the moving image, mirrored, fits the fixed one clearly better than by state (mirror.c). */
 int clv_linear_mirrored(clv_linear_stage *stage, const clv_linear_state *state, bool *mirrored);
 
-/* Where the start is as good already, nothing has been gained: it stays
- * (linear.c). */
+/* Keeps the start if it is as good already (linear.c). */
 int clv_linear_settle(clv_linear_stage *stage, int level, clvox_metric metric, const clv_linear_state *start,
                   clv_linear_state *state);
 

@@ -42,7 +42,7 @@ static void scale_generator(const clv_linear_stage *stage, const clv_linear_stat
         g[i / 3][i % 3] = b[i / 3] * b[i % 3] / stage->radius;
 }
 
-/* What a parameter adds to the velocity at y = linear (x - center): G y + t. */
+/* Generator of a parameter, its velocity at y = linear (x - center): G y + t. */
 static void generator(const clv_linear_stage *stage, clvox_linear kind, const clv_linear_state *state, int p,
                       double g[3][3], double t[3])
 {
@@ -66,7 +66,7 @@ static void generator(const clv_linear_stage *stage, clvox_linear kind, const cl
     }
 }
 
-/* What is left of v without what lies along the normal n. */
+/* Removes the part of v along the normal n. */
 static void flatten(const double n[3], double v[3])
 {
     double along = n[0] * v[0] + n[1] * v[1] + n[2] * v[2];
@@ -191,8 +191,8 @@ static void bases(const clv_linear_stage *stage, const clv_linear_level *level, 
         clv_matrix_identity(to_voxel);
     clv_matrix_apply(CLV_MATRIX(grid->to_ras),
                      (double[3]){(double)centre[0], (double)centre[1], (double)centre[2]}, at);
-    /* What the velocity G v + t is: of v = A (x - c) in the moving world, or
-     * of v = y - s there and then rotated by -1/A into the fixed one. */
+    /* Velocity G v + t: of v = A (x - c) in the moving world, or of v = y - s there and then rotated by -1/A into
+     * the fixed one. */
     for (int i = 0; i < 3; i++) {
         far[i] = back ? at[i] - state->shift[i] : 0;
         for (int j = 0; j < 3; j++) {
@@ -467,8 +467,8 @@ static void describe_pair(const clv_linear_stage *stage, const clv_linear_level 
     }
 }
 
-/* What ends up in the result is taken from both sides, so that exchanging the
- * images gives the inverse; coarse histograms and windows from one. */
+/* Values that enter the result are taken from both sides, so that exchanging the images gives the inverse; coarse
+ * histograms and windows from one. */
 static int evaluate_batch(clv_linear_stage *stage, const clv_linear_measure *measure,
                           clv_linear_state *states, int count, bool derivatives)
 {

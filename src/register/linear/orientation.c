@@ -33,7 +33,7 @@ static int rotations(double least, double (*list)[3][3])
     return count;
 }
 
-/* Of the header. */
+/* Lists turns of the header. */
 static int list_turned(const clv_linear_stage *stage, clv_linear_state *states)
 {
     double turns[CLV_LINEAR_TURNS + 1][3][3];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a joint histogram is worth, and how that changes with each of its
- * entries: from this table the device makes the derivative of every sample. */
+/* Score of a joint histogram, and its derivative by each entry: from this table the device makes the derivative of
+ * every sample. */
 #include <math.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where to start: many rotations, sizes and shifts at the coarsest level, the best
- * of them improved there. */
+/* Search for a start: many rotations, sizes and shifts at the coarsest level, the best of them improved there. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -58,7 +58,7 @@ static const double ENOUGH = .25;
 
 /* A window counts where half of the fixed image is brighter than BRIGHT of its range and varies by VARIES. */
 static const double BRIGHT = .25, VARIES = .05;
-/* Of a difference of squared correlations, what counts in full, so that a few windows do not decide. */
+/* Differences of squared correlations count in full up to this, so that a few windows do not decide. */
 static const double CLEAR = .05;
 /* So many windows have to be seen side by side, and the mirrored image has to be so much better (-1 to 1). */
 static const double LEAST_WINDOWS = 12, MIRROR_MARGIN = .065, CONTRASTS_MARGIN = .2;

@@ -49,13 +49,13 @@ typedef struct clv_metric_row {
     bool approximates;    /* its derivative has a usual local approximation */
     double strength;      /* times its S a flow weighs against its energy, so that one lambda suits all metrics */
     bool content;         /* the report's mean is over windows with content: air says nothing */
-    /* What the report states, of the mean squared difference and the correlation; NULL: S a voxel. */
+    /* The report's value from the mean squared difference and the correlation; NULL: S a voxel. */
     double (*report)(double mean_square, double ncc);
     /* Whether a result is less alike than an earlier stage was, with the metric and the correlation of both;
      * NULL: by more than 3 percent of the metric. */
     bool (*worse)(double before, double ncc_before, double after, double ncc_after);
-    /* What a deformation has to gain for the variance of log J where there is content, or it costs more than it brings;
-     * 0: not known. */
+    /* Gain that a deformation owes for the variance of log J where there is content, or it costs more than it
+     * brings; 0: not known. */
     double yield;
     bool hides; /* noise of single voxels hides that gain: coarse images count, too */
 
@@ -93,7 +93,7 @@ static inline bool clv_metric_by_image(const clv_metric_row *row)
     return !row->score && !row->add;
 }
 
-/* Of NCC, and of coarse levels of SSD: squared correlation of the bins' middles (ncc.c). */
+/* For NCC, and coarse levels of SSD: squared correlation of the bins' middles (ncc.c). */
 double clv_metric_correlation(const clv_joint *joint, float *table, float *weight);
 
 /* Middles of the bins on the images' scale. */
