@@ -49,12 +49,13 @@ struct clvox_pair_names {
 
 /* For clvox_pair_names_free, on failure too. */
 CLVOX_API int clvox_pair_names_make(const clvox_pair_inputs *in, clvox_pair_names *out);
+/* Frees the names; zeroed ones are legal. */
 CLVOX_API void clvox_pair_names_free(clvox_pair_names *names);
 /* The path of one of them. */
 CLVOX_API const char *clvox_pair_path(const clvox_pair_names *names, int file, char path[PATH_MAX]);
 
-/* The files of a prefix; asked: those that are written besides affine, log, shapes and what options say. */
 enum { CLVOX_PAIR_ENDS = 2 * CLVOX_PAIR_NAMES + 1 };
+/* The files of a prefix; asked: those that are written besides affine, log, shapes and what options say. */
 CLVOX_API void clvox_pair_ends(const clvox_pair_names *names, const clvox_register_options *options,
                                const bool asked[CLVOX_PAIR_FILES], clvox_end ends[CLVOX_PAIR_ENDS]);
 
@@ -88,6 +89,7 @@ typedef struct clvox_pair_page {
     const cJSON *log; /* which has the result */
     bool shapes;
 } clvox_pair_page;
+/* Writes the page; below 0: a clvox_status. */
 CLVOX_API int clvox_pair_page_write(const clvox_pair_page *page, const char *path);
 
 #endif

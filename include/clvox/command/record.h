@@ -11,7 +11,9 @@
 
 /* Numbers; NaN becomes null. */
 CLVOX_API void clvox_record_number(cJSON *to, const char *name, double value);
+/* Size and matrix of a grid. */
 CLVOX_API void clvox_record_grid(cJSON *to, const char *name, const clvox_grid *grid);
+/* Statistics of the Jacobian determinant. */
 CLVOX_API void clvox_record_jacobian(cJSON *to, const clvox_jacobian_summary *summary);
 /* The fields of an options struct, by their keys. */
 CLVOX_API void clvox_record_fields(cJSON *to, const clvox_option_table *table, const void *values);
@@ -22,12 +24,14 @@ CLVOX_API void clvox_record_text(cJSON *log, const char *list, const char *text)
  * remarks, too; returns how many of these it has added. */
 CLVOX_API int clvox_record_input(cJSON *log, const char *path);
 
+/* Name, platform and driver of the device. */
 CLVOX_API void clvox_record_device(cJSON *log, const clvox_context *ctx);
 /* Enters what was used of the wisdom: reproducing the run's bits takes it besides device, version, inputs. */
 CLVOX_API void clvox_record_wisdom(cJSON *log, const clvox_context *ctx);
 
 /* The plan of a registration: its grids and device memory. */
 CLVOX_API cJSON *clvox_record_plan(cJSON *log, const clvox_grid *fixed, const clvox_grid *moving);
+/* Bytes that the run needs on the device, and those that are free. */
 CLVOX_API void clvox_record_memory(cJSON *plan, const clvox_context *ctx, size_t bytes);
 /* Appends a step of a deformation, with its pass through the levels and its attempt at the level; returns the pass. */
 CLVOX_API int clvox_record_look(cJSON *trace, const clvox_step *step);

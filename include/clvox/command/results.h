@@ -36,14 +36,18 @@ typedef struct clvox_results {
 /* Adds a file; what it holds stays the caller's, until it is written. */
 CLVOX_API int clvox_results_add(clvox_results *r, clvox_writer write, const void *what, int how,
                                 const char *prefix, const char *end);
+/* A volume. */
 CLVOX_API int clvox_results_volume(clvox_results *r, const clvox_volume *volume, const char *prefix,
                                    const char *end);
+/* A warp, as ITK displacements. */
 CLVOX_API int clvox_results_warp(clvox_results *r, const clvox_volume *warp, const char *prefix,
                                  const char *end);
+/* A tensor volume in this order of components. */
 CLVOX_API int clvox_results_tensor(clvox_results *r, const clvox_volume *tensor, clvox_tensor_order order,
                                    const char *prefix, const char *end);
 /* Writes them side by side, those that take long best added first; where one fails, none is left. */
 CLVOX_API int clvox_results_write(clvox_results *r);
+/* Frees the list, not what it holds. */
 CLVOX_API void clvox_results_free(clvox_results *r);
 
 /* The log of an earlier run with the same names, which lists what it wrote; zeroed: there was none. */
@@ -52,7 +56,9 @@ typedef struct clvox_before {
     double logged_at; /* seconds: when it was written */
 } clvox_before;
 
+/* Reads the log of an earlier run; zeroed if there is none. */
 CLVOX_API void clvox_before_read(clvox_before *b, const char *path);
+/* Frees the log; a zeroed one is legal. */
 CLVOX_API void clvox_before_free(clvox_before *b);
 
 /* The fate of a file that the run does not replace. */
