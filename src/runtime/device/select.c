@@ -149,8 +149,8 @@ int clv_device_select(const clvox_device *list, int count, const char *selection
             return 0;
         if (count > 0 && list[0].usable)
             return clvox_fail(CLVOX_ERROR_DEVICE,
-                              "no OpenCL device: %.80s of %.40s runs kernels on the processor many times "
-                              "slower than PoCL; install %s, or name it with --device",
+                              "no OpenCL device: %.80s of %.40s runs kernels on the processor, but many times "
+                              "slower than others; install %s, or name it with --device",
                               list[0].limits.name, list[0].limits.platform, clv_driver_packages);
         return clvox_fail(CLVOX_ERROR_DEVICE, "no OpenCL device can be used: %s is passed over, %s",
                           count ? list[0].limits.name : "nothing", count ? list[0].reason : "there is none");
