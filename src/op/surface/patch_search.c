@@ -21,12 +21,13 @@
  * first threshold, the near blocks for a good one, then all, as often as lists are full; one is all. */
 #define TILE_LOCAL(block, items) (4 * (4 * 8 * (block) + CLV_PATCH_LONGEST + 15 * (block) + 6 * (items) + 1))
 enum { PASSES = 3 };
+/* On an H200 tall is an eighth faster for bands of 175,000 voxels and more, small a tenth for 30,000. */
 static const clv_variant search_variants[] = {
-    {.name = "small", .function = "patch_search_tile", .defines = CLV_PATCH_SIZES, .group = {64, 64, 1},
-     .passes = PASSES, .devices = CLV_ON_GPU, .fixed_bytes = TILE_LOCAL(64, 64), .tiles = {{64, 1, 1, 1}}},
     {.name = "tall", .function = "patch_search_tile", .defines = CLV_PATCH_SIZES " -DHIGH=16",
      .group = {128, 128, 1}, .passes = PASSES, .devices = CLV_ON_GPU, .fixed_bytes = TILE_LOCAL(128, 128),
      .tiles = {{128, 1, 1, 1}}},
+    {.name = "small", .function = "patch_search_tile", .defines = CLV_PATCH_SIZES, .group = {64, 64, 1},
+     .passes = PASSES, .devices = CLV_ON_GPU, .fixed_bytes = TILE_LOCAL(64, 64), .tiles = {{64, 1, 1, 1}}},
     {.name = "rows", .function = "patch_search_rows", .defines = CLV_PATCH_SIZES, .group = {CLV_MARCH, 16, 1},
      .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 96}, {1, 1, 1, 48}}},
 };
