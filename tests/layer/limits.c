@@ -167,7 +167,7 @@ static cl_int CL_API_CALL group_info(cl_kernel kernel, cl_device_id device, cl_k
 static long largest(void)
 {
     const long memory = layer_number("memory"), said = layer_number("largest");
-    return said > 0 || memory <= 0 ? said << 20 : memory << 18;
+    return said > 0 ? said << 20 : memory > 0 ? memory << 18 : 0;
 }
 
 cl_int limits_buffer(size_t bytes, size_t all)
