@@ -50,7 +50,7 @@ static int check_volume(const clvox_volume *volume, const char *which)
         return clvox_fail(
             CLVOX_ERROR_ARGUMENT,
             "the %s has %d volumes; registration takes one 3-D volume: extract one first (motion "
-            "between them: `register --series`)",
+            "between them: `clvox series`)",
             which, volume->frames);
     return check_grid(volume, which);
 }

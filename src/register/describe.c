@@ -4,6 +4,7 @@
 
 #include "clvox/compare.h"
 
+#include "base/options.h"
 #include "base/status.h"
 #include "register/metric/metric.h"
 #include "register/model.h"
@@ -49,7 +50,9 @@ int clvox_register_predict(const clvox_register_images *images, const clvox_regi
                              clvox_register_plan *plan)
 {
     CLV_GIVEN(images, plan);
-    int status = CLVOX_OK;
+    int status = options ? clv_options_sized(options, sizeof *options) : CLVOX_OK;
+    if (status < 0)
+        return status;
     clv_problem asked = clv_problem_of(NULL, images, options), problem;
     const clvox_register_options *o = &problem.options;
     asked.planned = true;

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/matrix.h"
+#include "base/options.h"
 #include "base/status.h"
 #include "op/match/metric.h"
 #include "op/image/resample.h"
@@ -195,6 +196,8 @@ size_t clvox_register_bytes(const clvox_register_images *images, const clvox_reg
 {
     CLV_GIVEN_OR(0, images);
     size_t largest, bytes = 0;
+    if (options && clv_options_sized(options, sizeof *options) < 0)
+        return 0;
     clv_problem asked = clv_problem_of(NULL, images, options), with_images, stored = {.own.count = 0};
     const clvox_register_images *made = &with_images.images;
     asked.planned = true;

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/matrix.h"
+#include "base/options.h"
 #include "base/status.h"
 #include "register/model.h"
 #include "register/problem.h"
@@ -179,11 +180,14 @@ int clv_register_to(clvox_context *context, const clvox_register_images *images,
                     clvox_register_result *result)
 {
     clv_register_evidence evidence;
+    memset(result, 0, sizeof *result);
+    int status = options ? clv_options_sized(options, sizeof *options) : CLVOX_OK;
+    if (status < 0)
+        return status;
     clv_problem asked = clv_problem_of(context, images, options);
     asked.fields = fields;
     asked.evidence = &evidence;
-    memset(result, 0, sizeof *result);
-    const int status = walk(steps, &asked, result);
+    status = walk(steps, &asked, result);
     if (status < 0)
         clvox_register_result_destroy(result);
     return status;

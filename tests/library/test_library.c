@@ -112,6 +112,7 @@ static void options_of_another_version(void **state)
     clvox_surface_products products;
     const clvox_register_images images = {.fixed = {shared.fixed}, .moving = {shared.moving}, .channels = 1};
     clvox_register_options r;
+    clvox_register_plan plan;
     clvox_context_options c;
     clvox_apply_options a;
     clvox_compare_options p;
@@ -122,6 +123,8 @@ static void options_of_another_version(void **state)
     clvox_register_defaults(&r);
     r.size -= sizeof(double);
     refused_for_its_size(clvox_register(shared.ctx, &images, &r, &result));
+    refused_for_its_size(clvox_register_predict(&images, &r, &plan));
+    assert_true(clvox_register_bytes(&images, &r) == 0);
     clvox_context_defaults(&c);
     c.size += sizeof(void *);
     refused_for_its_size(clvox_context_create(&c, &other));
