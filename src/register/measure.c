@@ -183,23 +183,8 @@ static int coarse_moving(clv_registration *run, const clv_channel *c, double edg
                         run->scratch_a, c->level_moving);
 }
 
-/* u on a coarse grid, in scratch_b. */
-static int coarse_map(clv_registration *run, const clv_buffer *u, const clvox_grid *grid)
-{
-    static const float one[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
-    clv_map map;
-    clv_map_between(grid, &run->fixed_grid, NULL, 0, &map);
-    return clv_compose(run->ctx, &(clv_compose_args){.w = *CLV_VECTORS(u, run->fixed_grid.size),
-                                                     .map = &map,
-                                                     .reorient = one,
-                                                     .extend = true,
-                                                     .out = *CLV_VECTORS(run->scratch_b, grid->size)});
-}
-
-/* Mean LNCC of level_fixed and level_moving under the linear part and u (NULL: 0), which scratch_b may
- * hold. */
-static int coarse_lncc(clv_registration *run, const clv_channel *c, const clvox_grid *grid,
-                       const clv_buffer *u, double *mean)
+/* Mean LNCC of level_fixed and level_moving under the linear part. */
+static int coarse_lncc(clv_registration *run, const clv_channel *c, const clvox_grid *grid, double *mean)
 {
     int status = CLVOX_OK;
     clv_map map;
@@ -216,7 +201,7 @@ static int coarse_lncc(clv_registration *run, const clv_channel *c, const clvox_
         .slot = CLV_STATE_SUMS,
     };
     clv_map_between(grid, &run->moving_grid, CLV_MATRIX(run->matrix), 1, &map);
-    CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(c->level_moving, run->moving_grid.size), &map, u, CLV_LINEAR, 0,
+    CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(c->level_moving, run->moving_grid.size), &map, NULL, CLV_LINEAR, 0,
                      CLV_VOLUME(run->scratch_a, grid->size)));
     CLV_TRY(clv_lncc(run->ctx, &args));
     CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_SUMS * sizeof(float), s, sizeof s));
@@ -225,27 +210,24 @@ end:
     return status;
 }
 
-int clv_register_measure_coarse(clv_registration *run, const clv_buffer *u, clv_register_coarse *coarse)
+int clv_register_measure_coarse(clv_registration *run, double *coarse)
 {
     int status = CLVOX_OK;
     clvox_grid grid;
     double edge[3];
-    *coarse = (clv_register_coarse){.linear = NAN};
+    *coarse = NAN;
     clv_register_level(&run->fixed_grid, COARSE, &grid);
     if (3 * clvox_grid_voxels(&grid) > (size_t)run->n) /* more than scratch_b holds */
         return CLVOX_OK;
-    coarse->linear = 0;
+    *coarse = 0;
     clvox_grid_spacing(&grid, edge);
     for (int i = 0; i < run->image_count; i++) {
         const clv_channel *c = &run->channels[i];
-        double linear, after;
+        double mean;
         CLV_TRY(coarse_fixed(run, c, &grid));
         CLV_TRY(coarse_moving(run, c, cbrt(edge[0] * edge[1] * edge[2])));
-        CLV_TRY(coarse_lncc(run, c, &grid, NULL, &linear));
-        CLV_TRY(coarse_map(run, u, &grid));
-        CLV_TRY(coarse_lncc(run, c, &grid, run->scratch_b, &after));
-        coarse->linear += c->share * linear;
-        coarse->after += c->share * after;
+        CLV_TRY(coarse_lncc(run, c, &grid, &mean));
+        *coarse += c->share * mean;
     }
 end:
     return status;

@@ -19,20 +19,10 @@ static const double MOST_SCALE = 2, MOST_UNEVEN = 1.28;
 static const double WORSE = .03;
 /* Variance of log J where there is content that is large enough to show anything (adults, 2026-11-24). */
 static const double SHOWS = .035;
-/* LNCC of coarse images after the affine, and what a deformation has to gain of what they lack for the
- * variance (adults with noise, heads in wrong places, 2026-11-26); a coarse run states the variance of the
- * full grid, which differs a little, later. */
-static const double COARSE_LINEAR = .27, COARSE_YIELD = 1.6, ROOM = 1.2;
-/* Gain of MIND per variance where there is content: synthesized heads with strong bias fields .084 or more,
- * unrelated images .05 at most. For that of the whole grid, which tells where there is no air, of images that
- * hardly correlate: heads with bias or of another contrast .31 or more (less if that is not monotonic), heads in
- * wrong places .24 at most, unrelated images .21 (adults, 2026-11-28). By --quick unrelated images gain .09 and
- * .29, and are missed. */
-static const double RECAST_YIELD = .078, RECAST_WHOLE = .27, RECAST_ALIKE = .875;
-/* Noisy heads that were synthesized: coarse images end more alike (.75 and more) than those with wrong
- * affines (.70 at most), and gain 8 times the variance of what they lacked, unrelated ones 3 to 5 times
- * (adults, 2026-11-28). */
-static const double RECAST_COARSE = .72, RECAST_COARSE_YIELD = 6.5;
+/* LNCC of coarse images after the affine (images with noise against wrong places), and the gain of MIND per variance
+ * of log J where there is content of synthesized images: chosen on pairs of the first four adults, and reported on the
+ * others in bench/suspicion.md (2026-11-29). */
+static const double COARSE_ALIKE = .27, SYNTHESIS_YIELD = .09;
 /* Correlation of images that need not move, and mm that count as no movement (2026-11-23). */
 static const double SAME = .9999, MOVED = 1e-6;
 
@@ -116,67 +106,19 @@ static bool less_alike(const clv_metric_row *metric, double before, double ncc, 
     return before - r->metric_after > WORSE * fabs(before) + 1e-12;
 }
 
-/* The variance of log J where there is content; 0 where it is too small to show anything. */
-static double changed(double content, const clvox_register_result *r)
-{
-    const double variance = r->jacobian.sd_log * r->jacobian.sd_log / fmax(content, 1e-3);
-    return variance > SHOWS ? variance : 0;
-}
-
-/* Whether the deformation gains less than so much in the metric for what it changes. */
-static bool gains_less(double yield, double variance, const clvox_register_result *r)
-{
-    return yield > 0 && variance > 0 && r->metric_after - r->metric_linear < yield * variance;
-}
-
-/* Whether a deformation brings so much of what coarse images lack for what it changes. */
-static bool coarse_gain(const clv_register_coarse *coarse, double yield, double variance)
-{
-    return coarse->after - coarse->linear >= yield * variance * (1 - coarse->linear);
-}
-
-/* Whether coarse images, where noise of single voxels has gone, are alike: by the linear part, as they are
- * not where that is wrong, and by a deformation that is worth its changes. */
-static bool alike_coarsely(const clv_register_coarse *coarse, double variance)
-{
-    return coarse->linear >= COARSE_LINEAR && coarse_gain(coarse, COARSE_YIELD, variance);
-}
-
-/* Whether the deformation costs more than it brings: noise and other contrasts are matched at the price of
- * volumes that change at random. That noise hides what is gained is no reproach. */
-static bool dear(const clv_metric_row *metric, const clv_register_evidence *e, const clvox_register_result *r)
-{
-    const double variance = changed(e->content, r);
-    return gains_less(metric->yield, variance, r) && !alike_coarsely(&e->coarse, variance);
-}
-
-/* The same of images that were synthesized, which makes whatever lies one over the other alike, by MIND after
- * runs by LNCC; where they are noisy, coarse ones tell. */
-static bool synthesized_in_vain(const clv_register_evidence *e, const clvox_register_result *r)
-{
-    const double whole = changed(1, r);
-    const bool apart = fabs(r->ncc_after) < RECAST_ALIKE,
-               little = gains_less(RECAST_YIELD, changed(e->content, r), r),
-               unrelated = apart && gains_less(RECAST_WHOLE, whole, r),
-               noisy = apart && e->coarse.after >= RECAST_COARSE &&
-                       coarse_gain(&e->coarse, RECAST_COARSE_YIELD, whole);
-    return (little || unrelated) && !noisy;
-}
-
-bool clv_register_coarse_counts(const clv_registration *run, double content, const clvox_register_result *r)
+int clv_quality_unlike(clv_registration *run, double content, const clvox_register_result *r, bool *unlike)
 {
     const clv_metric_row *metric = clv_metric_find(run->options->metric);
-    return clv_contrast_made(run) ||
-           (metric->hides && gains_less(metric->yield, ROOM * changed(content, r), r));
-}
-
-/* By what a deformation costs. */
-static bool unlike(const clv_registration *run, const clv_register_evidence *e,
-                   const clvox_register_result *r)
-{
-    const clvox_register_options *o = run->options;
-    return o->deform != CLVOX_DEFORM_NONE &&
-           (e->synthesized ? synthesized_in_vain(e, r) : dear(clv_metric_find(o->metric), e, r));
+    const bool made = clv_contrast_made(run);
+    const double yield = made ? SYNTHESIS_YIELD : metric->yield,
+                 variance = r->jacobian.sd_log * r->jacobian.sd_log / fmax(content, 1e-3);
+    *unlike = yield > 0 && variance > SHOWS && r->metric_after - r->metric_linear < yield * variance;
+    if (!*unlike || made || !metric->hides)
+        return CLVOX_OK;
+    double coarse;
+    int status = clv_register_measure_coarse(run, &coarse);
+    *unlike = !(coarse >= COARSE_ALIKE);
+    return status;
 }
 
 /* Whether a deformation was asked for, and images that differ stayed where they were. */
@@ -210,7 +152,7 @@ void clv_quality_control(const clv_registration *run, const clv_register_evidenc
         r->suspicions |= CLVOX_SUSPECT_METRIC;
     if (!(r->suspicions & CLVOX_SUSPECT_CONSTANT) && still(run, r))
         r->suspicions |= CLVOX_SUSPECT_STILL;
-    if (!(r->suspicions & CLVOX_SUSPECT_METRIC) && unlike(run, evidence, r))
+    if (!(r->suspicions & CLVOX_SUSPECT_METRIC) && evidence->unlike)
         r->suspicions |= CLVOX_SUSPECT_UNLIKE;
     if (run->options->deform != CLVOX_DEFORM_NONE && r->jacobian.folded > 0)
         r->suspicions |= CLVOX_SUSPECT_FOLDS;
@@ -220,7 +162,7 @@ void clv_quality_control(const clv_registration *run, const clv_register_evidenc
 
 static int enter(clv_problem *p)
 {
-    *p->evidence = (clv_register_evidence){.coarse.linear = NAN};
+    *p->evidence = (clv_register_evidence){0};
     return CLVOX_OK;
 }
 

@@ -51,16 +51,15 @@ int clv_register_without(clv_registration *run, int status)
     return CLVOX_OK;
 }
 
-/* Statistics of the deformation, on the grid of the run, and by them whether coarse images have to tell. */
-static int survey(clv_registration *run, clv_register_evidence *evidence, clvox_register_result *result)
+/* Statistics of the deformation, on the grid of the run, and by them whether the images are unlike. */
+static int survey(clv_registration *run, double content, bool *unlike, clvox_register_result *result)
 {
     int status = CLVOX_OK;
     clv_field_survey found;
     CLV_TRY(
         clv_register_survey(run, run->u, &run->fixed_grid, run->fixed_mask, NULL, run->scratch_a, &found));
     CLV_TRY(clv_register_state(&found, &run->fixed_grid, &run->moving_grid, result));
-    if (clv_register_coarse_counts(run, evidence->content, result))
-        CLV_TRY(clv_register_measure_coarse(run, run->u, &evidence->coarse));
+    CLV_TRY(clv_quality_unlike(run, content, result, unlike));
 end:
     return status;
 }
@@ -106,6 +105,7 @@ static int take(clv_registration *run, const clvox_register_images *images, clvo
 static int solve(const clv_problem *p, clvox_register_result *result)
 {
     int status = CLVOX_OK, count = 0;
+    double content;
     const clvox_register_images *images = &p->images;
     clvox_register_options work = p->options;
     const clv_model *model = clv_model_find(work.deform);
@@ -142,10 +142,9 @@ static int solve(const clv_problem *p, clvox_register_result *result)
     }
     if (model)
         clv_terms_report(&run, result);
-    CLV_TRY(compare(&run, result, &p->evidence->content));
-    p->evidence->synthesized = clv_contrast_made(&run);
+    CLV_TRY(compare(&run, result, &content));
     if (model)
-        CLV_TRY(survey(&run, p->evidence, result));
+        CLV_TRY(survey(&run, content, &p->evidence->unlike, result));
     p->evidence->suspicions = run.suspicions;
     result->seconds_deform = clv_seconds() - mark;
 

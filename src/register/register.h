@@ -236,25 +236,21 @@ int clv_register_measure(clv_registration *run, bool linear, const clv_buffer *u
 /* Floats of run->metric_scratch that it needs, on a grid. */
 size_t clv_register_measure_floats(const clvox_register_options *options, const clvox_grid *grid);
 
-/* LNCC of images three times as coarse as the fixed one, where noise of single voxels has gone, after the
- * linear part and under u; linear NAN: they are too small for that (measure.c). */
-typedef struct clv_register_coarse {
-    double linear, after;
-} clv_register_coarse;
-int clv_register_measure_coarse(clv_registration *run, const clv_buffer *u, clv_register_coarse *coarse);
+/* LNCC of images three times as coarse as the fixed one, where noise of single voxels has gone, under the linear
+ * part; NaN: they are too small for that (measure.c). */
+int clv_register_measure_coarse(clv_registration *run, double *coarse);
 
-/* Figures that a result does not state and its judgement goes by. */
+/* Figures that a result does not state and its quality control goes by. */
 typedef struct clv_register_evidence {
-    double content;             /* of the report */
-    clv_register_coarse coarse; /* linear NAN: not measured */
-    bool synthesized;
-    unsigned suspicions;        /* of the stages before */
+    bool unlike;         /* clv_quality_unlike */
+    unsigned suspicions; /* of the stages before */
 } clv_register_evidence;
 
-/* Whether the judgement of a result whose numbers are known goes by the coarse images, too
- * (quality_control.c). */
-bool clv_register_coarse_counts(const clv_registration *run, double content,
-                                const clvox_register_result *result);
+/* Whether a deformation costs more than it brings, or cannot be right: it gains too little in the metric for the
+ * variance of log J where there is content (of the report). Noise and other contrasts are matched at the price of
+ * volumes that change at random; that noise of single voxels hides what is gained is no reproach where coarse images
+ * are alike (quality_control.c). */
+int clv_quality_unlike(clv_registration *run, double content, const clvox_register_result *result, bool *unlike);
 
 /* A piece of work that the run goes on without where there is no memory for it: the status, or CLVOX_OK and
  * CLVOX_SUSPECT_MEMORY in its suspicions. */

@@ -117,7 +117,7 @@ static unsigned judge(const clvox_grid *fixed, const clvox_grid *moving, double 
                                .ncc_linear = like ? before : .5,
                                .ncc_after = like ? after : .5,
                                .jacobian = {.folded = folded}};
-    clv_quality_control(&run, &(clv_register_evidence){.content = 1, .coarse.linear = NAN}, &r);
+    clv_quality_control(&run, &(clv_register_evidence){0}, &r);
     *overlap = r.overlap;
     return r.suspicions;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Real heads: skipped, saying so, where the shared images are missing. */
+#include "base/matrix.h"
 #include "check.h"
 #include "clvox/registration.h"
 #include "register/pair.h"
@@ -315,6 +316,48 @@ static double apart(const clvox_grid *grid, const double a[4][4], const double b
         sum += sqrt(square) / 8;
     }
     return sum;
+}
+
+/* A moving mask without a ball of 25 mm about a place with tissue hardly matters. */
+static void a_mask_without_a_lesion(void **state)
+{
+    static const double PLACE[3] = {30, 20, 20};
+    const int *subjects = *state;
+    clvox_volume *v[4], *mask;
+    double matrix[2][4][4];
+    if (!read_heads(subjects, v)) {
+        test_skip("no nichart_2mm_labelled in %s", folder);
+    } else {
+        const clvox_grid *grid = &v[1]->grid;
+        size_t i = 0;
+        double middle[3], at[3];
+        clv_matrix_apply(CLV_MATRIX(grid->to_ras), (double[3]){.5 * grid->size[0], .5 * grid->size[1], .5 * grid->size[2]},
+                         middle);
+        assert_ok(clvox_volume_create(grid, 1, CLVOX_KIND_LABEL, &mask));
+        for (int z = 0; z < grid->size[2]; z++)
+            for (int y = 0; y < grid->size[1]; y++)
+                for (int x = 0; x < grid->size[0]; x++) {
+                    clv_matrix_apply(CLV_MATRIX(grid->to_ras), (double[3]){x, y, z}, at);
+                    mask->data[i++] = hypot(hypot(at[0] - middle[0] - PLACE[0], at[1] - middle[1] - PLACE[1]),
+                                            at[2] - middle[2] - PLACE[2]) > 25;
+                }
+        for (int k = 0; k < 2; k++) {
+            const clvox_register_images images = {
+                .fixed = {v[0]}, .moving = {v[1]}, .channels = 1, .moving_mask = k ? mask : NULL};
+            clvox_register_options o;
+            clvox_register_result r;
+            clvox_register_defaults(&o);
+            o.deform = CLVOX_DEFORM_NONE;
+            assert_ok(clvox_register(ctx, &images, &o, &r));
+            memcpy(matrix[k], r.matrix, sizeof r.matrix);
+            clvox_register_result_destroy(&r);
+        }
+        double mm = apart(&v[0]->grid, CLV_MATRIX(matrix[0]), CLV_MATRIX(matrix[1]));
+        assert_that(mm < 2, "%g mm", mm);
+        clvox_volume_destroy(&mask);
+    }
+    for (int i = 0; i < 4; i++)
+        clvox_volume_destroy(&v[i]);
 }
 
 static const int there_pairs[2][2] = {{1, 2}, {6, 7}};
@@ -649,6 +692,8 @@ int main(void)
         test_case_at(newborn, TEST_AT(k), "neonatal T2 <- T1 %s, turned by 180 degrees: the right place",
                      newborns[k].name);
     there();
+    test_case_at(a_mask_without_a_lesion, TEST_AT(8, 4), "nichart Subj8 <- Subj4: a mask without a lesion leaves the affine");
+    test_case_at(a_mask_without_a_lesion, TEST_AT(7, 8), "nichart Subj7 <- Subj8: a mask without a lesion leaves the affine");
     test_case(near_starts, "nichart Subj1 <- Subj2: a start that is 1e-5 mm away leads to the same map");
     test_case_at(near_starts_of_flows, TEST_AT(CLVOX_DEFORM_LDDMM),
                  "hippocampi: lddmm from starts that are 1e-5 mm apart leads to nearly the same maps");

@@ -244,15 +244,15 @@ end:
     return status;
 }
 
-/* Whether detail leads to a place where the images themselves are less alike than where it began. In a mask
- * there may be too little detail, and a mask of one image makes the surroundings differ. */
+/* Whether detail leads to a place where the images themselves are less alike than where it began: in a small mask
+ * there may be too little of it. In a large one it finds what the metric does not. */
 static int lost(clv_linear_stage *stage, const clv_linear_state *before, const clv_linear_state *after,
                 bool *misled)
 {
     int status = CLVOX_OK;
     clv_linear_state both[2] = {*before, *after};
     *misled = false;
-    if (!stage->run->fixed_mask && !stage->run->moving_mask)
+    if (fmin(stage->run->inside[0], stage->run->inside[1]) >= MASKED)
         return CLVOX_OK;
     CLV_TRY(clv_linear_evaluate(
         stage, &(clv_linear_measure){1, CLVOX_METRIC_NCC, 8, stage->run->options->linear}, both, 2, false));
