@@ -48,5 +48,9 @@ int bench_ha2011_scales(bench_run *run);
 int bench_ha2011_registration(bench_run *run);
 int bench_ha2011_streams(bench_run *run);
 int bench_ha2011_sort(bench_run *run, bench_data *data);
+int bench_ha2011_means(bench_run *run, bench_data *data);
+int bench_ha2011_sizes(bench_run *run);
+int bench_ha2011_matrices(bench_run *run, bench_data *data);
+int bench_ha2011_splat(bench_run *run, bench_data *data);
 
 #endif
