@@ -52,5 +52,8 @@ int bench_ha2011_means(bench_run *run, bench_data *data);
 int bench_ha2011_sizes(bench_run *run);
 int bench_ha2011_matrices(bench_run *run, bench_data *data);
 int bench_ha2011_splat(bench_run *run, bench_data *data);
+int bench_ha2011_currents(bench_run *run);
+int bench_ha2011_anatomy(bench_run *run);
+int bench_ha2011_matching(bench_run *run);
 
 #endif
