@@ -53,6 +53,7 @@ int bench_ha2011_sizes(bench_run *run);
 int bench_ha2011_matrices(bench_run *run, bench_data *data);
 int bench_ha2011_splat(bench_run *run, bench_data *data);
 int bench_ha2011_currents(bench_run *run);
+int bench_ha2011_atlas(bench_run *run);
 int bench_ha2011_anatomy(bench_run *run);
 int bench_ha2011_matching(bench_run *run);
 
