@@ -406,6 +406,7 @@ int bench_ha2011(bench_run *run)
     status = bench_ha2011_anatomy(run);
     if (!paper_passed_over(run, "registrations by tissues", &status))
         CLV_TRY(status);
+    CLV_TRY(bench_ha2011_reduce(run));
     status = bench_ha2011_atlas(run);
     if (!paper_passed_over(run, "atlases of random subsets", &status))
         CLV_TRY(status);
