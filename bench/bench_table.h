@@ -52,6 +52,7 @@ int bench_ha2011_means(bench_run *run, bench_data *data);
 int bench_ha2011_sizes(bench_run *run);
 int bench_ha2011_matrices(bench_run *run, bench_data *data);
 int bench_ha2011_splat(bench_run *run, bench_data *data);
+void bench_ha2011_missing(const bench_run *run);
 int bench_ha2011_currents(bench_run *run);
 int bench_ha2011_reduce(bench_run *run);
 /* The program that it starts several times: clvox-bench, this word, the count of numbers. */

@@ -528,6 +528,7 @@ int bench_ha2011_streams(bench_run *run)
     CLV_TRY(functions(&s));
     status = disk(&s);
     fprintf(run->out, "\n");
+    bench_ha2011_missing(run);
 end:
     for (int i = 0; i < TEMPORARY; i++)
         clv_buffer_destroy(&s.tmp[i]);
