@@ -29,7 +29,8 @@ static int prepare_texture(bench_data *d, const paper_line *line)
     clv_buffer_destroy(&d->own[0]);
     for (int v = 0; v < line->entry->count; v++)
         if (!strcmp(line->entry->variants[v].name, line->variant))
-            return clv_texture_create(d->ctx, &line->entry->variants[v], CLV_VOLUME(d->in[0], d->size), &d->own[0]);
+            return clv_texture_create(d->ctx, &line->entry->variants[v], CLV_VOLUME(d->in[0], d->size),
+                                      &d->own[0]);
     return CLVOX_OK;
 }
 
@@ -100,28 +101,81 @@ static int check_cubic(bench_check *c, const paper_line *line)
 #define TEXTURE(name) .devices = CLV_ON_ANY, .variant = name, .tile = 0, .prepare = prepare_texture
 #define INTERPOLATION .run = run_interpolate, .bytes = 20, .operations = 30, .entry = &clv_entry_interpolate
 static const paper_line differences[] = {
-    {.name = "gradient, from memory", GRADIENT, .devices = CLV_ON_ANY, .variant = "item", .tile = 0,
-     .said = "3.4, 9.5 ms", .against = PAPER_ALONE},
-    {.name = "gradient, local memory", GRADIENT, .devices = CLV_ON_ANY, .variant = "local", .tile = 0,
-     .said = "1.6, 5.2 ms", .against = 0, .expects = PAPER_FASTER, .figure = 9.5 / 5.2,
+    {.name = "gradient, from memory",
+     GRADIENT,
+     .devices = CLV_ON_ANY,
+     .variant = "item",
+     .tile = 0,
+     .said = "3.4, 9.5 ms",
+     .against = PAPER_ALONE},
+    {.name = "gradient, local memory",
+     GRADIENT,
+     .devices = CLV_ON_ANY,
+     .variant = "local",
+     .tile = 0,
+     .said = "1.6, 5.2 ms",
+     .against = 0,
+     .expects = PAPER_FASTER,
+     .figure = 9.5 / 5.2,
      .conclusion = "local memory is the fastest for gradients"},
-    {.name = "gradient, 1-D image", GRADIENT, TEXTURE("1d"), .said = "3.0, 8.9 ms", .against = 0,
-     .expects = PAPER_FASTER, .figure = 9.5 / 8.9, .conclusion = "a 1-D texture is faster than memory"},
-    {.name = "gradient, 3-D image", GRADIENT, TEXTURE("3d"), .said = "6.8, 21 ms", .against = 0,
-     .expects = PAPER_SLOWER, .figure = 9.5 / 21, .conclusion = "a 3-D texture is slower than memory"},
+    {.name = "gradient, 1-D image",
+     GRADIENT,
+     TEXTURE("1d"),
+     .said = "3.0, 8.9 ms",
+     .against = 0,
+     .expects = PAPER_FASTER,
+     .figure = 9.5 / 8.9,
+     .conclusion = "a 1-D texture is faster than memory"},
+    {.name = "gradient, 3-D image",
+     GRADIENT,
+     TEXTURE("3d"),
+     .said = "6.8, 21 ms",
+     .against = 0,
+     .expects = PAPER_SLOWER,
+     .figure = 9.5 / 21,
+     .conclusion = "a 3-D texture is slower than memory"},
     {.name = "gradient, rows", GRADIENT, .devices = CLV_ON_CPU, .variant = "row", .tile = 0, .against = 0},
-    {.name = "interpolation, from memory", INTERPOLATION, .check = check_linear, .devices = CLV_ON_ANY,
-     .variant = "memory", .tile = 0, .said = "10.4, 30 ms", .against = PAPER_ALONE},
-    {.name = "interpolation, 1-D image", INTERPOLATION, .check = check_linear, TEXTURE("1d"), .said = "7.3, 24 ms",
-     .against = 5, .expects = PAPER_FASTER, .figure = 30. / 24, .conclusion = "a 1-D texture is faster than memory"},
+    {.name = "interpolation, from memory",
+     INTERPOLATION,
+     .check = check_linear,
+     .devices = CLV_ON_ANY,
+     .variant = "memory",
+     .tile = 0,
+     .said = "10.4, 30 ms",
+     .against = PAPER_ALONE},
+    {.name = "interpolation, 1-D image",
+     INTERPOLATION,
+     .check = check_linear,
+     TEXTURE("1d"),
+     .said = "7.3, 24 ms",
+     .against = 5,
+     .expects = PAPER_FASTER,
+     .figure = 30. / 24,
+     .conclusion = "a 1-D texture is faster than memory"},
     {.name = "interpolation, 3-D image", INTERPOLATION, .check = check_linear, TEXTURE("3d"), .against = 5},
-    {.name = "interpolation, 3-D image's sampler", INTERPOLATION, .check = check_sampler, TEXTURE("3d sampler"),
-     .said = "6.8, 19 ms", .against = 5, .expects = PAPER_FASTER, .figure = 30. / 19,
+    {.name = "interpolation, 3-D image's sampler",
+     INTERPOLATION,
+     .check = check_sampler,
+     TEXTURE("3d sampler"),
+     .said = "6.8, 19 ms",
+     .against = 5,
+     .expects = PAPER_FASTER,
+     .figure = 30. / 19,
      .conclusion = "interpolation by the hardware is the fastest"},
-    {.name = "interpolation, linear", .run = run_linear, .check = check_linear, .devices = CLV_ON_ANY,
-     .entry = &clv_entry_warp, .bytes = 20, .against = 5},
-    {.name = "interpolation, cubic", .run = run_cubic, .check = check_cubic, .devices = CLV_ON_ANY,
-     .entry = &clv_entry_warp, .bytes = 20, .against = 9},
+    {.name = "interpolation, linear",
+     .run = run_linear,
+     .check = check_linear,
+     .devices = CLV_ON_ANY,
+     .entry = &clv_entry_warp,
+     .bytes = 20,
+     .against = 5},
+    {.name = "interpolation, cubic",
+     .run = run_cubic,
+     .check = check_cubic,
+     .devices = CLV_ON_ANY,
+     .entry = &clv_entry_warp,
+     .bytes = 20,
+     .against = 9},
 };
 
 /* The reference on one core, as the thesis has a CPU reference. */
@@ -196,15 +250,18 @@ static int run_shifted(bench_data *d, const paper_line *line)
         const int from[3] = {d->size[k % 3], d->size[(k + 1) % 3], d->size[(k + 2) % 3]};
         const int to[3] = {from[1], from[2], from[0]};
         CLV_TRY(clv_turn(d->ctx, CLV_VOLUME(k ? d->out[0] : d->in[0], from), d->out[2]));
-        CLV_TRY(clv_gaussian(d->ctx, CLV_VOLUME(d->out[2], to), sigma, CLV_GAUSSIAN_SEPARABLE, d->out[1], d->out[0]));
+        CLV_TRY(clv_gaussian(d->ctx, CLV_VOLUME(d->out[2], to), sigma, CLV_GAUSSIAN_SEPARABLE, d->out[1],
+                             d->out[0]));
     }
 end:
     return status;
 }
 
-#define SHIFTED(radius, width, ms, line) \
-    {.name = "shifted axes, half width " #radius, .run = run_shifted, .check = paper_check_separable, .sigma = width, \
-     .devices = CLV_ON_ANY, .bytes = 48, .said = ms, .against = line}
+#define SHIFTED(radius, width, ms, line)                                                                 \
+    {                                                                                                    \
+        .name = "shifted axes, half width " #radius, .run = run_shifted, .check = paper_check_separable, \
+        .sigma = width, .devices = CLV_ON_ANY, .bytes = 48, .said = ms, .against = line                  \
+    }
 static const paper_line gaussians[] = {
     SEPARABLE(2, .66f, "14 ms"),
     {RECURSION(2, .66f, "10 ms", 0), BEATS(1.4)},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ha 2011, tables 3.1 and 3.3: overlap and time of registrations by mutual information, by tissue probabilities and by
- * these with surfaces, on a phantom whose tissues look different in its two images. */
+/* Ha 2011, tables 3.1 and 3.3: overlap and time of registrations by mutual information, by tissue
+ * probabilities and by these with surfaces, on a phantom whose tissues look different in its two images. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -20,9 +20,10 @@ typedef struct anatomy {
     clvox_surface *surface[SHAPES][2];
 } anatomy;
 
-/* Shells from the outside in: fluid, grey matter, white matter, cerebellum. The mean values of the fixed image, and of the
- * moving one, where half of the white matter is not myelinated. */
-static const float fixed_value[TISSUES + 1] = {0, 30, 70, 100, 85}, moving_value[TISSUES + 1] = {0, 100, 55, 80, 65};
+/* Shells from the outside in: fluid, grey matter, white matter, cerebellum. The mean values of the fixed
+ * image, and of the moving one, where half of the white matter is not myelinated. */
+static const float fixed_value[TISSUES + 1] = {0, 30, 70, 100, 85},
+                                         moving_value[TISSUES + 1] = {0, 100, 55, 80, 65};
 static const float UNMYELINATED = 35, NOISE = 2;
 /* Of surfaces beside tissues, which the thesis does not give. */
 static const double SURFACE_WEIGHT = .01;
@@ -52,7 +53,9 @@ static int paint(anatomy *a, int side)
     for (size_t i = 0; status >= 0 && i < clvox_grid_voxels(&a->grid); i++) {
         const int label = (int)labels->data[i];
         const bool unmyelinated = side == 1 && label == 3 && i % (size_t)a->size[0] < (size_t)a->size[0] / 2;
-        a->image[side]->data[i] = (unmyelinated ? UNMYELINATED : side ? moving_value[label] : fixed_value[label]) +
+        a->image[side]->data[i] = (unmyelinated ? UNMYELINATED
+                                   : side       ? moving_value[label]
+                                                : fixed_value[label]) +
                                   (label ? NOISE * (float)clv_phantom_normal(7 + (uint64_t)side, i) : 0);
     }
     return status;
@@ -94,8 +97,8 @@ end:
     return status;
 }
 
-/* Equation 3.14 for each structure: the share of the fixed one that the moving one, pulled back by the map, covers.
- * warp NULL: as it lies. */
+/* Equation 3.14 for each structure: the share of the fixed one that the moving one, pulled back by the map,
+ * covers. warp NULL: as it lies. */
 static void overlaps(const anatomy *a, const clvox_volume *warp, double out[SHAPES])
 {
     const size_t n = clvox_grid_voxels(&a->grid);
@@ -133,7 +136,8 @@ static const struct way {
 };
 enum { WAYS = sizeof ways / sizeof *ways };
 
-static int registered(bench_run *run, const anatomy *a, const struct way *w, record_samples *seconds, double found[SHAPES])
+static int registered(bench_run *run, const anatomy *a, const struct way *w, record_samples *seconds,
+                      double found[SHAPES])
 {
     int status = CLVOX_OK;
     clvox_register_options o;
@@ -206,31 +210,44 @@ int bench_ha2011_anatomy(bench_run *run)
     CLV_TRY(create(run, &a));
     overlaps(&a, NULL, before);
     fprintf(run->out,
-            "Tables 3.1 and 3.3: the share of the target's structures that is covered (equation 3.14), and the seconds of a greedy\n"
-            "registration, on a phantom of %dx%dx%d whose tissues have other values in each image, half of the white matter a\n"
-            "second one. The thesis: ten newborns to two years, parenchyma and cerebellum; its times are of 1000 iterations.\n"
+            "Tables 3.1 and 3.3: the share of the target's structures that is covered (equation 3.14), and "
+            "the seconds of a greedy\n"
+            "registration, on a phantom of %dx%dx%d whose tissues have other values in each image, half of "
+            "the white matter a\n"
+            "second one. The thesis: ten newborns to two years, parenchyma and cerebellum; its times are of "
+            "1000 iterations.\n"
             "%-35s %12s %12s %10s  %s\n%-35s %12.3f %12.3f %10s  %s\n",
-            a.size[0], a.size[1], a.size[2], "", structures[0].name, structures[1].name, "s", "the thesis", "none",
-            before[0], before[1], "", ".55-.92, .26-.64");
+            a.size[0], a.size[1], a.size[2], "", structures[0].name, structures[1].name, "s", "the thesis",
+            "none", before[0], before[1], "", ".55-.92, .26-.64");
     for (int i = 0; i < WAYS; i++) {
         char name[64], remark[96];
         CLV_TRY(registered(run, &a, &ways[i], &seconds[i], found[i]));
         snprintf(name, sizeof name, "register, %s", ways[i].name);
-        snprintf(remark, sizeof remark, "parenchyma %.3f, cerebellum %.3f, before %.3f, %.3f", found[i][0], found[i][1],
-                 before[0], before[1]);
+        snprintf(remark, sizeof remark, "parenchyma %.3f, cerebellum %.3f, before %.3f, %.3f", found[i][0],
+                 found[i][1], before[0], before[1]);
         const double least = fmin(found[i][0] - found[0][0], found[i][1] - found[0][1]);
-        const record_paper paper = {.here = least, .unit = "of overlap more than mutual information, the less of both",
-                                    .device = "GTX 260", .conclusion = "tissues and surfaces cover more than mutual information",
+        const record_paper paper = {.here = least,
+                                    .unit = "of overlap more than mutual information, the less of both",
+                                    .device = "GTX 260",
+                                    .conclusion = "tissues and surfaces cover more than mutual information",
                                     .holds = least > 0};
-        const record_row row = {.group = "ha2011", .name = name, .verified = true, .seconds = &seconds[i], .remark = remark,
-                                .size = {a.size[0], a.size[1], a.size[2]}, .paper = ways[i].surfaces ? &paper : NULL};
+        const record_row row = {.group = "ha2011",
+                                .name = name,
+                                .verified = true,
+                                .seconds = &seconds[i],
+                                .remark = remark,
+                                .size = {a.size[0], a.size[1], a.size[2]},
+                                .paper = ways[i].surfaces ? &paper : NULL};
         if (ways[i].tissues && !(found[i][0] > before[0] && found[i][1] > before[1]))
-            status = bench_wrong(run->ctx, name, "overlap %.3f and %.3f, before %.3f and %.3f", found[i][0], found[i][1],
-                                 before[0], before[1]);
+            status = bench_wrong(run->ctx, name, "overlap %.3f and %.3f, before %.3f and %.3f", found[i][0],
+                                 found[i][1], before[0], before[1]);
         CLV_TRY(status);
         record_add(run->log, &row);
-        fprintf(run->out, "%-35s %12.3f %12.3f %10.3f  %s%s\n", ways[i].name, found[i][0], found[i][1], seconds[i].median,
-                ways[i].said, !row.paper ? "" : paper.holds ? "; holds: they cover more" : "; does not hold: they cover more");
+        fprintf(run->out, "%-35s %12.3f %12.3f %10.3f  %s%s\n", ways[i].name, found[i][0], found[i][1],
+                seconds[i].median, ways[i].said,
+                !row.paper    ? ""
+                : paper.holds ? "; holds: they cover more"
+                              : "; does not hold: they cover more");
         fflush(run->out);
     }
     fprintf(run->out, "\n");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ha 2011, algorithm 1 and section 2.4.1: atlases of random subsets, with a new template after every iteration. */
+/* Ha 2011, algorithm 1 and section 2.4.1: atlases of random subsets, with a new template after every
+ * iteration. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -125,8 +126,9 @@ static int differences(atlas *a, int count, double *out)
     float sum;
     *out = 0;
     for (int i = 0; i < count; i++) {
-        CLV_TRY(clv_reduce(a->ctx, CLV_REDUCE_SQUARE_DIFFERENCE, &(clv_terms){a->moved[i], a->template, NULL, 0, a->n},
-                           a->greedy.partial, a->greedy.state, 0));
+        CLV_TRY(clv_reduce(a->ctx, CLV_REDUCE_SQUARE_DIFFERENCE,
+                           &(clv_terms){a->moved[i], a->template, NULL, 0, a->n}, a->greedy.partial,
+                           a->greedy.state, 0));
         CLV_TRY(clv_buffer_read(a->ctx, a->greedy.state, 0, &sum, sizeof sum));
         *out += (double)sum;
     }
@@ -134,8 +136,8 @@ end:
     return status;
 }
 
-/* Algorithm 1 with a new template every so many iterations; found: the entropy of the mean of the subjects as they are, and
- * of the template. */
+/* Algorithm 1 with a new template every so many iterations; found: the entropy of the mean of the subjects as
+ * they are, and of the template. */
 static int build(atlas *a, const int *subject, int count, int every, double found[2])
 {
     int status = CLVOX_OK;
@@ -169,7 +171,8 @@ static int build(atlas *a, const int *subject, int count, int every, double foun
     CLV_TRY(entropy(a, &found[1]));
     CLV_TRY(differences(a, count, &after));
     if (!(after < before))
-        status = bench_wrong(a->ctx, "atlas, algorithm 1", "subjects differ from the template by %.3g, before by %.3g", after, before);
+        status = bench_wrong(a->ctx, "atlas, algorithm 1",
+                             "subjects differ from the template by %.3g, before by %.3g", after, before);
 end:
     return status;
 }
@@ -216,13 +219,17 @@ static int cohort(bench_run *run, atlas *a, int count, double entropies[2][2])
     spread(found, 0, entropies[0]);
     spread(found, 1, entropies[1]);
     snprintf(name, sizeof name, "atlas, algorithm 1, of %d", count);
-    snprintf(remark, sizeof remark, "entropy %.3f, sd %.3f, of the plain mean %.3f, %.3f bits", entropies[1][0], entropies[1][1],
-             entropies[0][0], entropies[0][1]);
-    const record_row row = {.group = "ha2011", .name = name, .verified = true, .seconds = &seconds, .remark = remark,
+    snprintf(remark, sizeof remark, "entropy %.3f, sd %.3f, of the plain mean %.3f, %.3f bits",
+             entropies[1][0], entropies[1][1], entropies[0][0], entropies[0][1]);
+    const record_row row = {.group = "ha2011",
+                            .name = name,
+                            .verified = true,
+                            .seconds = &seconds,
+                            .remark = remark,
                             .size = {a->size[0], a->size[1], a->size[2]}};
     record_add(run->log, &row);
-    fprintf(run->out, "%8d %12.3f %8.3f %12.3f %8.3f %10.3f\n", count, entropies[0][0], entropies[0][1], entropies[1][0],
-            entropies[1][1], seconds.median);
+    fprintf(run->out, "%8d %12.3f %8.3f %12.3f %8.3f %10.3f\n", count, entropies[0][0], entropies[0][1],
+            entropies[1][0], entropies[1][1], seconds.median);
     fflush(run->out);
 end:
     return status;
@@ -246,8 +253,10 @@ static int rounds(bench_run *run, atlas *a)
         length += pow((double)first[i], 2);
     }
     fprintf(run->out,
-            "A new template after every iteration or after every %d, as clvox atlas makes one after a registration: entropy %.3f\n"
-            "and %.3f bits, the templates differ by %.2g of their length.\n\n", ROUND, every[1], seldom[1], sqrt(apart / length));
+            "A new template after every iteration or after every %d, as clvox atlas makes one after a "
+            "registration: entropy %.3f\n"
+            "and %.3f bits, the templates differ by %.2g of their length.\n\n",
+            ROUND, every[1], seldom[1], sqrt(apart / length));
 end:
     free(first);
     return status;
@@ -259,15 +268,21 @@ int bench_ha2011_atlas(bench_run *run)
     atlas a = {.n = 0};
     double entropies[SIZES][2][2];
     CLV_TRY(create(run, &a));
-    fprintf(run->out,
-            "Section 2.4.1: atlases by algorithm 1 of %d random subsets of %d phantoms, %dx%dx%d, %d iterations; entropy in bits, its\n"
-            "standard deviation over the draws, seconds of an atlas. The thesis (100 atlases each of 2 to 14 brains): the\n"
-            "entropy of a plain mean rises with the subjects, that of the template falls, and both vary less.\n"
-            "%8s %12s %8s %12s %8s %10s\n",
-            DRAWS, POOL, a.size[0], a.size[1], a.size[2], ITERATIONS, "subjects", "plain mean", "sd", "template", "sd", "s");
+    fprintf(
+        run->out,
+        "Section 2.4.1: atlases by algorithm 1 of %d random subsets of %d phantoms, %dx%dx%d, %d iterations; "
+        "entropy in bits, its\n"
+        "standard deviation over the draws, seconds of an atlas. The thesis (100 atlases each of 2 to 14 "
+        "brains): the\n"
+        "entropy of a plain mean rises with the subjects, that of the template falls, and both vary less.\n"
+        "%8s %12s %8s %12s %8s %10s\n",
+        DRAWS, POOL, a.size[0], a.size[1], a.size[2], ITERATIONS, "subjects", "plain mean", "sd", "template",
+        "sd", "s");
     for (int s = 0; s < SIZES; s++)
         CLV_TRY(cohort(run, &a, sizes[s], entropies[s]));
-    fprintf(run->out, "That the plain mean's entropy rises %s, that the template's falls %s, that it varies less with more subjects %s.\n",
+    fprintf(run->out,
+            "That the plain mean's entropy rises %s, that the template's falls %s, that it varies less with "
+            "more subjects %s.\n",
             entropies[SIZES - 1][0][0] > entropies[0][0][0] ? "holds" : "does not hold",
             entropies[SIZES - 1][1][0] < entropies[0][1][0] ? "holds" : "does not hold",
             entropies[SIZES - 1][1][1] < entropies[0][1][1] ? "holds" : "does not hold");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ha 2011, chapter 3: the error of a particle mesh by its spacing (figure 3.4), and currents by a Cauchy kernel. */
+/* Ha 2011, chapter 3: the error of a particle mesh by its spacing (figure 3.4), and currents by a Cauchy
+ * kernel. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -80,8 +81,9 @@ static clv_elements view(const points *p)
 static int call_exact(void *what)
 {
     const points *p = what;
-    return clv_currents(p->ctx, &(clv_currents_args){.target = view(p), .source = view(p), .width = (float)WIDTH,
-                                                     .partial = p->partial});
+    return clv_currents(
+        p->ctx, &(clv_currents_args){
+                    .target = view(p), .source = view(p), .width = (float)WIDTH, .partial = p->partial});
 }
 
 static int call_mesh(void *what)
@@ -91,7 +93,8 @@ static int call_mesh(void *what)
     const clv_elements all = view(p);
     CLV_TRY(clv_particle_mesh_splat(p->ctx, &p->mesh, &all, 1));
     CLV_TRY(clv_particle_mesh_convolve(p->ctx, &p->mesh));
-    CLV_TRY(clv_particle_mesh_read(p->ctx, &p->mesh, &(clv_currents_args){.target = all, .partial = p->partial}));
+    CLV_TRY(
+        clv_particle_mesh_read(p->ctx, &p->mesh, &(clv_currents_args){.target = all, .partial = p->partial}));
 end:
     return status;
 }
@@ -142,7 +145,8 @@ end:
 static void add(bench_run *run, const char *name, const points *p, const bench_time *time, const char *remark)
 {
     char tile[32];
-    record_row row = {.group = "ha2011", .name = name, .verified = true, .size = {p->count, 1, 1}, .remark = remark};
+    record_row row = {
+        .group = "ha2011", .name = name, .verified = true, .size = {p->count, 1, 1}, .remark = remark};
     bench_complete(run, time, &row, tile);
     record_add(run->log, &row);
 }
@@ -163,8 +167,8 @@ static int by_mesh(bench_run *run, points *p, double ratio, double exact)
     const double error = 100 * fabs(product - exact) / exact;
     snprintf(name, sizeof name, "currents by a mesh of %g widths", ratio);
     snprintf(remark, sizeof remark, "%.2g%% from all pairs", error);
-    fprintf(run->out, "%-35s %4d x %3d x %3d %11.3f %11.2g%%\n", name, grid.size[0], grid.size[1], grid.size[2],
-            1e3 * time.seconds.median, error);
+    fprintf(run->out, "%-35s %4d x %3d x %3d %11.3f %11.2g%%\n", name, grid.size[0], grid.size[1],
+            grid.size[2], 1e3 * time.seconds.median, error);
     fflush(run->out);
     add(run, name, p, &time, remark);
 end:
@@ -185,8 +189,10 @@ int bench_ha2011_currents(bench_run *run)
     CLV_TRY(bench_measure(run, call_exact, &p, clv_entry_currents.name, &time));
     CLV_TRY(clv_currents_product(run->ctx, p.partial, p.count, &exact));
     fprintf(run->out,
-            "Figure 3.4: percent error of a particle mesh for %d random points by its spacing over the kernel's width (the\n"
-            "thesis: it breaks down below one width; its numbers are not in the text; its weights are trilinear, ours cubic)\n"
+            "Figure 3.4: percent error of a particle mesh for %d random points by its spacing over the "
+            "kernel's width (the\n"
+            "thesis: it breaks down below one width; its numbers are not in the text; its weights are "
+            "trilinear, ours cubic)\n"
             "%-35s %16s %11s %12s\n%-35s %16s %11.3f\n",
             p.count, "", "nodes", "ms", "error", "currents, all pairs", "", 1e3 * time.seconds.median);
     add(run, "currents, all pairs", &p, &time, NULL);

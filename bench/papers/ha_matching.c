@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ha 2011, section 2.2.1: its greedy matching and its LDDMM of eight steps, and those of `clvox register`, on one pair. */
+/* Ha 2011, section 2.2.1: its greedy matching and its LDDMM of eight steps, and those of `clvox register`, on
+ * one pair. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -69,8 +70,8 @@ end:
     return status;
 }
 
-/* Mean squared difference of the moving image at x + u and the fixed one, and the mean distance from the true map in
- * voxels within the head. */
+/* Mean squared difference of the moving image at x + u and the fixed one, and the mean distance from the true
+ * map in voxels within the head. */
 static int judge(const match *m, clv_greedy *g, const clv_buffer *u, double found[2])
 {
     int status = CLVOX_OK;
@@ -82,8 +83,8 @@ static int judge(const match *m, clv_greedy *g, const clv_buffer *u, double foun
     if (!got)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's result");
     CLV_TRY(clv_greedy_deform(m->ctx, g, m->i0, u, m->image));
-    CLV_TRY(clv_reduce(m->ctx, CLV_REDUCE_SQUARE_DIFFERENCE, &(clv_terms){m->image, m->i1, NULL, 0, m->n}, g->partial,
-                       g->state, 0));
+    CLV_TRY(clv_reduce(m->ctx, CLV_REDUCE_SQUARE_DIFFERENCE, &(clv_terms){m->image, m->i1, NULL, 0, m->n},
+                       g->partial, g->state, 0));
     CLV_TRY(clv_buffer_read(m->ctx, g->state, 0, &sum, sizeof sum));
     CLV_TRY(clv_buffer_read(m->ctx, u, 0, got, 12 * n));
     found[0] = (double)sum / m->n;
@@ -109,11 +110,17 @@ end:
     return status;
 }
 
-static void report(bench_run *run, const match *m, const char *name, const record_samples *seconds, const double found[2])
+static void report(bench_run *run, const match *m, const char *name, const record_samples *seconds,
+                   const double found[2])
 {
     char remark[96];
-    snprintf(remark, sizeof remark, "mean squared difference %.3g, %.3g voxels from the true map", found[0], found[1]);
-    const record_row row = {.group = "ha2011", .name = name, .verified = true, .seconds = seconds, .remark = remark,
+    snprintf(remark, sizeof remark, "mean squared difference %.3g, %.3g voxels from the true map", found[0],
+             found[1]);
+    const record_row row = {.group = "ha2011",
+                            .name = name,
+                            .verified = true,
+                            .seconds = seconds,
+                            .remark = remark,
                             .size = {m->size[0], m->size[1], m->size[2]}};
     record_add(run->log, &row);
     fprintf(run->out, "%-46s %10.4f %12.4g %10.3f\n", name, seconds->median, found[0], found[1]);
@@ -148,7 +155,8 @@ static int greedy(bench_run *run, match *m, const double before[2])
     }
     CLV_TRY(judge(m, &g, m->u[at], found));
     if (!(found[0] < .5 * before[0]))
-        status = bench_wrong(run->ctx, "greedy of the thesis", "mean squared difference %.3g, before %.3g", found[0], before[0]);
+        status = bench_wrong(run->ctx, "greedy of the thesis", "mean squared difference %.3g, before %.3g",
+                             found[0], before[0]);
     CLV_TRY(status);
     report(run, m, "greedy, algorithm 2, 75 iterations", &seconds, found);
 end:
@@ -178,7 +186,8 @@ static int lddmm(bench_run *run, match *m, const double before[2])
     CLV_TRY(clv_lddmm_map(run->ctx, &l, m->u[0]));
     CLV_TRY(judge(m, &l.greedy, m->u[0], found));
     if (!(found[0] < .5 * before[0]))
-        status = bench_wrong(run->ctx, "LDDMM of the thesis", "mean squared difference %.3g, before %.3g", found[0], before[0]);
+        status = bench_wrong(run->ctx, "LDDMM of the thesis", "mean squared difference %.3g, before %.3g",
+                             found[0], before[0]);
     CLV_TRY(status);
     report(run, m, "LDDMM of eight steps, 60 iterations", &seconds, found);
 end:
@@ -245,16 +254,23 @@ int bench_ha2011_matching(bench_run *run)
     CLV_TRY(judge(&m, &g, m.u[0], before));
     clv_greedy_destroy(&g);
     fprintf(run->out,
-            "Section 2.2.1: greedy matching (algorithm 2) and LDDMM as the thesis has them, alpha .01, beta .01 and 0, gamma .001,\n"
-            "beside those of `clvox register` by SSD, on a phantom of %dx%dx%d and one scale; s, mean squared difference and\n"
-            "mean distance from the true map in voxels. The thesis prints step 6 of LDDMM with the force's sign turned, by which\n"
-            "the images would be driven apart. The first iteration moves a tenth of a voxel at most, later ones by its factor.\n"
+            "Section 2.2.1: greedy matching (algorithm 2) and LDDMM as the thesis has them, alpha .01, beta "
+            ".01 and 0, gamma .001,\n"
+            "beside those of `clvox register` by SSD, on a phantom of %dx%dx%d and one scale; s, mean "
+            "squared difference and\n"
+            "mean distance from the true map in voxels. The thesis prints step 6 of LDDMM with the force's "
+            "sign turned, by which\n"
+            "the images would be driven apart. The first iteration moves a tenth of a voxel at most, later "
+            "ones by its factor.\n"
             "%-46s %10s %12s %10s\n%-46s %10s %12.4g %10.3f\n",
-            m.size[0], m.size[1], m.size[2], "", "s", "difference", "voxels", "before", "", before[0], before[1]);
+            m.size[0], m.size[1], m.size[2], "", "s", "difference", "voxels", "before", "", before[0],
+            before[1]);
     CLV_TRY(greedy(run, &m, before));
     CLV_TRY(lddmm(run, &m, before));
-    CLV_TRY(own(run, &m, CLVOX_DEFORM_GREEDY, GREEDY_ITERATIONS, "clvox register --deform greedy, 75 iterations"));
-    CLV_TRY(own(run, &m, CLVOX_DEFORM_LDDMM, LDDMM_ITERATIONS, "clvox register --deform lddmm, 60 iterations"));
+    CLV_TRY(own(run, &m, CLVOX_DEFORM_GREEDY, GREEDY_ITERATIONS,
+                "clvox register --deform greedy, 75 iterations"));
+    CLV_TRY(
+        own(run, &m, CLVOX_DEFORM_LDDMM, LDDMM_ITERATIONS, "clvox register --deform lddmm, 60 iterations"));
     fprintf(run->out, "\n");
 end:
     clv_greedy_destroy(&g);

@@ -36,8 +36,8 @@ static int run_chain(bench_data *d, const paper_line *line)
     for (int i = 1; i < line->inputs; i++)
         CLV_TRY(clv_pointwise(d->ctx, CLV_POINTWISE_LINEAR, out, i == 1 ? in[0] : d->out[0], in[i], NULL,
                               (float[4]){1, 1}));
-    CLV_TRY(clv_pointwise(d->ctx, CLV_POINTWISE_LINEAR, out, line->inputs == 1 ? in[0] : d->out[0], NULL, NULL,
-                          (float[4]){1 / (float)line->inputs}));
+    CLV_TRY(clv_pointwise(d->ctx, CLV_POINTWISE_LINEAR, out, line->inputs == 1 ? in[0] : d->out[0], NULL,
+                          NULL, (float[4]){1 / (float)line->inputs}));
 end:
     return status;
 }
@@ -59,19 +59,30 @@ end:
     return status;
 }
 
-#define MEAN(k)                                                                                                    \
-    {.name = "mean of " #k ", two by two", .run = run_chain, .check = check_mean, .inputs = k,                     \
-     .devices = CLV_ON_ANY, .bytes = 12 * (k - 1) + 8, .entry = &clv_entry_pointwise, .against = PAPER_ALONE},     \
-    {.name = "mean of " #k ", at once", .run = run_mean, .check = check_mean, .inputs = k, .devices = CLV_ON_ANY,  \
-     .bytes = 4 * (k + 1), .entry = &clv_entry_nary, .against = 2 * (k) - 2,                                       \
-     .expects = k > 1 ? PAPER_FASTER : PAPER_NO_SLOWER, .conclusion = "the mean of all inputs at once beats a chain"}
+#define MEAN(k)                                                                                      \
+    {.name = "mean of " #k ", two by two",                                                           \
+     .run = run_chain,                                                                               \
+     .check = check_mean,                                                                            \
+     .inputs = k,                                                                                    \
+     .devices = CLV_ON_ANY,                                                                          \
+     .bytes = 12 * (k - 1) + 8,                                                                      \
+     .entry = &clv_entry_pointwise,                                                                  \
+     .against = PAPER_ALONE},                                                                        \
+    {                                                                                                \
+        .name = "mean of " #k ", at once", .run = run_mean, .check = check_mean, .inputs = k,        \
+        .devices = CLV_ON_ANY, .bytes = 4 * (k + 1), .entry = &clv_entry_nary, .against = 2 * (k)-2, \
+        .expects = k > 1 ? PAPER_FASTER : PAPER_NO_SLOWER,                                           \
+        .conclusion = "the mean of all inputs at once beats a chain"                                 \
+    }
 static const paper_line means[] = {MEAN(1), MEAN(2), MEAN(3), MEAN(4), MEAN(5), MEAN(6), MEAN(7), MEAN(8)};
 
 int bench_ha2011_means(bench_run *run, bench_data *data)
 {
     const paper_table table = {"ha2011", "GTX 260", "the thesis", means, (int)(sizeof means / sizeof *means)};
-    fprintf(run->out, "Figure 2.6, GTX 260: means of 1 to 8 volumes in one pass against sums of two and a division (the\n"
-                      "figure's numbers are not in the text)\n");
+    fprintf(
+        run->out,
+        "Figure 2.6, GTX 260: means of 1 to 8 volumes in one pass against sums of two and a division (the\n"
+        "figure's numbers are not in the text)\n");
     return paper_print(run, data, &table);
 }
 
@@ -117,20 +128,25 @@ static int measure_size(bench_run *run, int edge, record_samples found[FUNCTIONS
     int status = CLVOX_OK;
     sized s = {.ctx = run->ctx, .size = {edge, edge, edge}};
     const size_t bytes = 4 * (size_t)edge * (size_t)edge * (size_t)edge;
-    const clv_request room[] = {{&s.in[0], bytes, "bench data"}, {&s.in[1], bytes, "bench data"}, {&s.out, 3 * bytes, "bench data"}};
+    const clv_request room[] = {
+        {&s.in[0], bytes, "bench data"}, {&s.in[1], bytes, "bench data"}, {&s.out, 3 * bytes, "bench data"}};
     CLV_TRY(clv_pool_take(run->ctx, room, 3));
     for (int i = 0; i < 2; i++)
         CLV_TRY(clv_buffer_fill(run->ctx, s.in[i], 0, 0x3f000000, bytes));
     for (int f = 0; f < FUNCTIONS; f++) {
         bench_time time;
         char tile[32];
-        record_row row = {.group = "ha2011", .name = functions[f].name, .verified = true, .size = {edge, edge, edge},
+        record_row row = {.group = "ha2011",
+                          .name = functions[f].name,
+                          .verified = true,
+                          .size = {edge, edge, edge},
                           .bytes = functions[f].bytes * (double)bytes / 4};
         CLV_TRY(bench_measure(run, functions[f].call, &s, NULL, &time));
         bench_complete(run, &time, &row, tile);
         record_add(run->log, &row);
         found[f] = time.seconds;
-        fprintf(run->out, " %11.4f %6.3f", 1e3 * time.seconds.median, 1e9 * time.seconds.median / ((double)bytes / 4));
+        fprintf(run->out, " %11.4f %6.3f", 1e3 * time.seconds.median,
+                1e9 * time.seconds.median / ((double)bytes / 4));
     }
     fprintf(run->out, "\n");
     fflush(run->out);
@@ -148,8 +164,11 @@ int bench_ha2011_sizes(bench_run *run)
     const double most = (double)run->size[0] * run->size[1] * run->size[2];
     for (int f = 0; f < FUNCTIONS; f++)
         CLV_TRY(paper_verify_row(run->ctx, bench_rows_images, functions[f].row));
-    fprintf(run->out, "Figure 2.3: time of functions by size (the thesis: proportional to the number of voxels; its numbers\n"
-                      "are not in the text)\n%-8s", "edge");
+    fprintf(run->out,
+            "Figure 2.3: time of functions by size (the thesis: proportional to the number of voxels; its "
+            "numbers\n"
+            "are not in the text)\n%-8s",
+            "edge");
     for (int f = 0; f < FUNCTIONS; f++)
         fprintf(run->out, " %11s %6s", functions[f].name, "ns/vx");
     fprintf(run->out, "\n");
@@ -161,14 +180,24 @@ int bench_ha2011_sizes(bench_run *run)
         const double voxels = pow((double)edges[last - 1] / edges[last - 2], 3);
         const double times = found[last - 1][f].median / found[last - 2][f].median;
         char name[64];
-        const record_paper paper = {.here = times / voxels, .device = "GTX 260", .unit = "of what the voxels grow by, from the size before",
-                                    .conclusion = "time is proportional to the size", .holds = fabs(times / voxels - 1) < .2};
+        const record_paper paper = {.here = times / voxels,
+                                    .device = "GTX 260",
+                                    .unit = "of what the voxels grow by, from the size before",
+                                    .conclusion = "time is proportional to the size",
+                                    .holds = fabs(times / voxels - 1) < .2};
         snprintf(name, sizeof name, "%s, by size", functions[f].name);
-        const record_row row = {.group = "ha2011", .name = name, .verified = true, .seconds = &found[last - 1][f], .paper = &paper,
+        const record_row row = {.group = "ha2011",
+                                .name = name,
+                                .verified = true,
+                                .seconds = &found[last - 1][f],
+                                .paper = &paper,
                                 .size = {edges[last - 1], edges[last - 1], edges[last - 1]}};
         record_add(run->log, &row);
-        fprintf(run->out, "%s: from %d to %d %.2f times the voxels take %.2f times as long: that time is proportional to the size %s.\n",
-                functions[f].name, edges[last - 2], edges[last - 1], voxels, times, paper.holds ? "holds" : "does not hold");
+        fprintf(run->out,
+                "%s: from %d to %d %.2f times the voxels take %.2f times as long: that time is proportional "
+                "to the size %s.\n",
+                functions[f].name, edges[last - 2], edges[last - 1], voxels, times,
+                paper.holds ? "holds" : "does not hold");
     }
     fprintf(run->out, "\n");
 end:

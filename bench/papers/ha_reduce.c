@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ha 2011, figure 2.12: the sum of a volume over processes by MPI, as an atlas of several processes takes it, on one
- * machine. The processes are this program again, started by mpirun. */
+/* Ha 2011, figure 2.12: the sum of a volume over processes by MPI, as an atlas of several processes takes it,
+ * on one machine. The processes are this program again, started by mpirun. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,8 +51,10 @@ static int measure(const bench_run *run, const char *self, int processes, size_t
     char line[4096 + 256];
     double seconds;
     snprintf(line, sizeof line,
-             "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe --mca btl self,vader -n %d "
-             "'%s' " BENCH_REDUCE_MEMBER " %zu 2>/dev/null", processes, self, count);
+             "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe --mca btl "
+             "self,vader -n %d "
+             "'%s' " BENCH_REDUCE_MEMBER " %zu 2>/dev/null",
+             processes, self, count);
     FILE *pipe = popen(line, "r");
     while (pipe && fgets(line, sizeof line, pipe))
         if (sscanf(line, "%lf", &seconds) == 1)
@@ -77,26 +79,40 @@ int bench_ha2011_reduce(bench_run *run)
     const size_t count = (size_t)run->size[0] * (size_t)run->size[1] * (size_t)run->size[2];
     const double bytes = 8 * (double)count;
     fprintf(run->out,
-            "Figure 2.12: the sum of a volume of %dx%dx%d over processes of one machine by MPI's all-reduce, 8 bytes a voxel (the\n"
-            "thesis, Open MPI 1.3 on InfiniBand: proportional to the number of nodes; its numbers are not in the text)\n",
+            "Figure 2.12: the sum of a volume of %dx%dx%d over processes of one machine by MPI's all-reduce, "
+            "8 bytes a voxel (the\n"
+            "thesis, Open MPI 1.3 on InfiniBand: proportional to the number of nodes; its numbers are not in "
+            "the text)\n",
             run->size[0], run->size[1], run->size[2]);
     for (int i = 0; i < COUNTS; i++) {
         char name[64];
         CLV_TRY(measure(run, self, processes[i], count, &found[i]));
         if (!found[i].count) {
-            fprintf(run->out, "%d processes do not run here: this takes mpirun and a clvox that was built with Open MPI\n\n", processes[i]);
+            fprintf(run->out,
+                    "%d processes do not run here: this takes mpirun and a clvox that was built with Open "
+                    "MPI\n\n",
+                    processes[i]);
             return CLVOX_OK;
         }
         const double times = found[i].median / found[0].median;
-        const record_paper paper = {.here = times, .device = "64 nodes", .unit = "times as long as two processes",
+        const record_paper paper = {.here = times,
+                                    .device = "64 nodes",
+                                    .unit = "times as long as two processes",
                                     .conclusion = "the time of all-reduce grows with the processes",
                                     .holds = bench_slower(&found[i], &found[0])};
         snprintf(name, sizeof name, "all-reduce, %d processes", processes[i]);
-        const record_row row = {.group = "ha2011", .name = name, .verified = true, .seconds = &found[i],
-                                .size = {run->size[0], run->size[1], run->size[2]}, .paper = i + 1 == COUNTS ? &paper : NULL};
+        const record_row row = {.group = "ha2011",
+                                .name = name,
+                                .verified = true,
+                                .seconds = &found[i],
+                                .size = {run->size[0], run->size[1], run->size[2]},
+                                .paper = i + 1 == COUNTS ? &paper : NULL};
         record_add(run->log, &row);
-        fprintf(run->out, "%-35s %10.3f ms %8.2f GB/s %8.2f%s\n", name, 1e3 * found[i].median, 1e-9 * bytes / found[i].median,
-                times, !row.paper ? "" : paper.holds ? "  holds: it grows with the processes" : "  does not hold: it grows with the processes");
+        fprintf(run->out, "%-35s %10.3f ms %8.2f GB/s %8.2f%s\n", name, 1e3 * found[i].median,
+                1e-9 * bytes / found[i].median, times,
+                !row.paper    ? ""
+                : paper.holds ? "  holds: it grows with the processes"
+                              : "  does not hold: it grows with the processes");
         fflush(run->out);
     }
     fprintf(run->out, "\n");

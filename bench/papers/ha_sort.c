@@ -145,7 +145,8 @@ static int call_copy(void *what)
     return clv_buffer_copy(d->ctx, d->nine, 0, d->tensor_data, 0, 8 * (size_t)d->n);
 }
 
-static int line_of(bench_run *run, bench_data *d, const char *name, int (*sort)(bench_data *d, const paper_line *line))
+static int line_of(bench_run *run, bench_data *d, const char *name,
+                   int (*sort)(bench_data *d, const paper_line *line))
 {
     int status = CLVOX_OK;
     double seconds[COMPONENTS] = {0}, all = 0;
@@ -180,9 +181,12 @@ static int components(bench_run *run, bench_data *d)
         return CLVOX_OK;
     }
     fprintf(run->out,
-            "Table A.1 by component, ms of one of the passes over %d pairs (the thesis, 16 million: presort 8.15, ranks .15, shuffle\n"
-            "3.75, copy 2.78; CUDPP 12.25, .15, 5.15): the presort and the shuffle are one kernel here, after a count\n"
-            "%-35s %10s %10s %10s %10s\n", d->n, "", "count", "ranks", "shuffle", "pass");
+            "Table A.1 by component, ms of one of the passes over %d pairs (the thesis, 16 million: presort "
+            "8.15, ranks .15, shuffle\n"
+            "3.75, copy 2.78; CUDPP 12.25, .15, 5.15): the presort and the shuffle are one kernel here, "
+            "after a count\n"
+            "%-35s %10s %10s %10s %10s\n",
+            d->n, "", "count", "ranks", "shuffle", "pass");
     const bool cpu = clvox_context_limits(run->ctx)->type == CLVOX_DEVICE_CPU;
     status = cpu ? CLVOX_OK : line_of(run, d, "implicit counts", run_implicit);
     if (!paper_passed_over(run, "implicit counts", &status))
@@ -217,7 +221,8 @@ static int sizes(bench_run *run, bench_data *d)
     enum { LEAST = 1 << 16 };
     int status = CLVOX_OK;
     sized_sort s = {.data = d};
-    fprintf(run->out, "Figure A.6: million pairs of 32 bits a second by size (the thesis, GTX 260: about 180)\n");
+    fprintf(run->out,
+            "Figure A.6: million pairs of 32 bits a second by size (the thesis, GTX 260: about 180)\n");
     CLV_TRY(bench_begin_sort(d));
     CLV_TRY(bench_unsorted(d, true, false, &s.args));
     const int all = s.args.n;
@@ -227,7 +232,8 @@ static int sizes(bench_run *run, bench_data *d)
         s.args.n = n;
         CLV_TRY(bench_measure(run, call_sized, &s, clv_entry_sort_scatter.name, &time));
         snprintf(name, sizeof name, "sort, %d pairs", n);
-        record_row row = {.group = "ha2011", .name = name, .verified = true, .size = {n, 1, 1}, .bytes = 96. * n};
+        record_row row = {
+            .group = "ha2011", .name = name, .verified = true, .size = {n, 1, 1}, .bytes = 96. * n};
         bench_complete(run, &time, &row, tile);
         record_add(run->log, &row);
         fprintf(run->out, "%12d pairs %10.1f\n", n, 1e-6 * n / time.seconds.median);

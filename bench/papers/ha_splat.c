@@ -23,9 +23,13 @@ static clv_map map_of(const bench_data *d, const paper_line *line)
 
 static clv_splat_args args_of(const bench_data *d, const paper_line *line, const clv_map *map)
 {
-    return (clv_splat_args){.in = *CLV_VOLUME(d->in[0], d->size), .map = map,
-                            .field = line->inputs == RANDOM ? d->nine : d->u, .most = 1e3f,
-                            .size = {d->size[0], d->size[1], d->size[2]}, .sums = d->field[0], .beyond = d->partial};
+    return (clv_splat_args){.in = *CLV_VOLUME(d->in[0], d->size),
+                            .map = map,
+                            .field = line->inputs == RANDOM ? d->nine : d->u,
+                            .most = 1e3f,
+                            .size = {d->size[0], d->size[1], d->size[2]},
+                            .sums = d->field[0],
+                            .beyond = d->partial};
 }
 
 /* Sums are 0; in nine a field that takes voxels anywhere. */
@@ -119,8 +123,9 @@ static const paper_line lines[] = {
     MAP(RANDOM, "random", "215 ms", "75 ms", 0),
     ATOMIC(RANDOM, "random", LOCAL, 1, .variant = "tile", .tile = 0, .said = "76 ms"),
     MAP(DIFFEOMORPHIC, "smooth", "224 ms", "152 ms", 3),
-    ATOMIC(DIFFEOMORPHIC, "smooth", LOCAL, 4, .variant = "tile", .tile = 0, .said = "21 ms", .expects = PAPER_FASTER,
-           .figure = 152. / 21, .conclusion = "additions in local memory are faster under a smooth map"),
+    ATOMIC(DIFFEOMORPHIC, "smooth", LOCAL, 4, .variant = "tile", .tile = 0, .said = "21 ms",
+           .expects = PAPER_FASTER, .figure = 152. / 21,
+           .conclusion = "additions in local memory are faster under a smooth map"),
     MAP(SINGULAR, "singular", "215 ms", "144 ms", 6),
     ATOMIC(SINGULAR, "singular", LOCAL, 7, .variant = "tile", .tile = 0, .said = "144 ms"),
     ATOMIC(RANDOM, "random", ", planner's", 0, .tile = -1),
@@ -154,8 +159,12 @@ static int host(bench_run *run, bench_data *d, const paper_line *line, const cha
         ref_splat(in, d->size, &map, u, d->size, out, NULL);
         record_add_sample(&samples, clv_seconds() - start);
     }
-    const record_row row = {.group = "ha2011", .name = name, .size = {d->size[0], d->size[1], d->size[2]},
-                            .seconds = &samples, .verified = true, .remark = "the reference, in double precision"};
+    const record_row row = {.group = "ha2011",
+                            .name = name,
+                            .size = {d->size[0], d->size[1], d->size[2]},
+                            .seconds = &samples,
+                            .verified = true,
+                            .remark = "the reference, in double precision"};
     record_add(run->log, &row);
     fprintf(run->out, "%-54s %9.3f %31s%s\n", name, 1e3 * samples.median, "", said);
 end:
@@ -176,7 +185,8 @@ int bench_ha2011_splat(bench_run *run, bench_data *data)
                  {"splat singular, plain C on one core of the host", "347 ms", 6}};
     int status = CLVOX_OK;
     const paper_table table = {"ha2011", "GTX 260", "the thesis", lines, (int)(sizeof lines / sizeof *lines)};
-    fprintf(run->out, "Table 3.2, GTX 260, 160x224x160: splatting under maps that take voxels anywhere, smoothly, and near one point;\n"
+    fprintf(run->out, "Table 3.2, GTX 260, 160x224x160: splatting under maps that take voxels anywhere, "
+                      "smoothly, and near one point;\n"
                       "atomic additions are of 64 bits here, and their total is in the time\n");
     CLV_TRY(prepare(data, &lines[0]));
     for (int i = 0; i < 3; i++)

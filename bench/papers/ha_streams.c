@@ -39,7 +39,7 @@ typedef struct streaming {
     task task;
     int passes, waits;                /* of CHAIN, and after how many of them it waits; -1: not at all */
     clv_buffer *sum, *tmp[TEMPORARY]; /* one for each queue */
-    clv_greedy greedy;                /* of an atlas, with an image, its displacement, the next one, the deformed image */
+    clv_greedy greedy; /* of an atlas, with an image, its displacement, the next one, the deformed image */
     clv_buffer *image, *u, *next, *deformed, *target;
     float *source, *row;              /* an item more than SOURCES volumes; an item */
     int file[2];                      /* that volumes are read from and written to; -1: memory */
@@ -112,8 +112,8 @@ static int slide(streaming *s, int item, clv_buffer *in, clv_buffer *out)
                                  (int)(s->bytes / sizeof(float)), out);
 }
 
-/* A step of one subject of an atlas (algorithm 1): its image and displacement come, the displacement goes, the deformed
- * image is added to the next template. */
+/* A step of one subject of an atlas (algorithm 1): its image and displacement come, the displacement goes,
+ * the deformed image is added to the next template. */
 static int match(streaming *s, clv_buffer *in, clv_buffer *out)
 {
     const float mean[4] = {1, 1 / (float)s->count};
@@ -126,7 +126,8 @@ static int match(streaming *s, clv_buffer *in, clv_buffer *out)
     /* No vector is longer than the force's longest over gamma: nothing moves by more than half of that. */
     CLV_TRY(clv_greedy_move(ctx, &s->greedy, .5f * s->greedy.op.gamma, s->u, s->next));
     CLV_TRY(clv_greedy_deform(ctx, &s->greedy, s->image, s->next, s->deformed));
-    CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_LINEAR, CLV_VOLUME(s->sum, s->size), s->sum, s->deformed, NULL, mean));
+    CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_LINEAR, CLV_VOLUME(s->sum, s->size), s->sum, s->deformed, NULL,
+                          mean));
     CLV_TRY(clv_buffer_copy(ctx, s->next, 0, out, 0, 3 * s->bytes));
 end:
     return status;
@@ -422,10 +423,11 @@ static int functions(streaming *s)
                 {WINDOW, "sliding mean of three", 0},
                 {ATLAS, "atlas, one iteration", 555204. / 340356}};
     int status = CLVOX_OK;
-    fprintf(s->run->out,
-            "\nTable 4.1: functions (the thesis, GTX 480, ms: maximum 360 and 349, energy 710 and 698, averaging 378 and 361,\n"
-            "normalization 694 and 677, Gaussian 1099 and 678, atlas 555204 and 340356, one after another and independent);\n"
-            "and a sliding window (figure 4.4), of which the thesis has no time\n");
+    fprintf(s->run->out, "\nTable 4.1: functions (the thesis, GTX 480, ms: maximum 360 and 349, energy 710 "
+                         "and 698, averaging 378 and 361,\n"
+                         "normalization 694 and 677, Gaussian 1099 and 678, atlas 555204 and 340356, one "
+                         "after another and independent);\n"
+                         "and a sliding window (figure 4.4), of which the thesis has no time\n");
     heading(s, "");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         set_task(s, rows[i].task);

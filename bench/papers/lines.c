@@ -121,8 +121,8 @@ int paper_print(bench_run *run, bench_data *data, const paper_table *t)
     int status = CLVOX_OK;
     record_samples seconds[PAPER_LINES] = {{0}};
     bool cpu = clvox_context_limits(run->ctx)->type == CLVOX_DEVICE_CPU;
-    fprintf(run->out, "%-35s %-18s %9s %6s %8s %14s  %-14s\n", "form", "kernel", "ms", "share", "GFLOP/s", "factor (paper)",
-            t->heading);
+    fprintf(run->out, "%-35s %-18s %9s %6s %8s %14s  %-14s\n", "form", "kernel", "ms", "share", "GFLOP/s",
+            "factor (paper)", t->heading);
     for (int i = 0; i < t->count; i++) {
         const paper_line *line = &t->lines[i];
         bench_time time;

@@ -84,8 +84,8 @@ static int labels(command *cli, const clvox_volume *a, const clvox_volume *b, co
               "Hausdorff95_mm", "target_overlap");
     for (int i = 0; i < count; i++) {
         const clvox_label_comparison *r = &rows[i];
-        cli_print(cli, "%10d %10zu %10zu %8.5f %8.5f %14.4f %14.5f\n", r->label, r->voxels_a, r->voxels_b, r->dice,
-                  r->jaccard, r->hausdorff95, r->target_overlap);
+        cli_print(cli, "%10d %10zu %10zu %8.5f %8.5f %14.4f %14.5f\n", r->label, r->voxels_a, r->voxels_b,
+                  r->dice, r->jaccard, r->hausdorff95, r->target_overlap);
         dice += r->dice / count;
         jaccard += r->jaccard / count;
         if (isfinite(r->hausdorff95)) {
@@ -108,7 +108,8 @@ static int labels(command *cli, const clvox_volume *a, const clvox_volume *b, co
     }
     distance = with_distance ? distance / with_distance : NAN;
     overlap = in_target ? overlap / in_target : NAN;
-    cli_print(cli, "%10s %10s %10s %8.5f %8.5f %14.4f %14.5f\n", "mean", "", "", dice, jaccard, distance, overlap);
+    cli_print(cli, "%10s %10s %10s %8.5f %8.5f %14.4f %14.5f\n", "mean", "", "", dice, jaccard, distance,
+              overlap);
     if (with_distance < count)
         cli_remark(cli, 0,
                    "%d of %d labels occur in one map only; their Dice is 0, their distance is left out of the average\n",

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of currents with a Cauchy kernel, k = 1 / (1 + |x - y|^2 / h^2), which Ha 2011 names beside the Gaussian
- * (equation 3.6), and their gradients over all pairs: for each target element i
+/* Products of currents with a Cauchy kernel, k = 1 / (1 + |x - y|^2 / h^2), which Ha 2011 names beside the
+ * Gaussian (equation 3.6), and their gradients over all pairs: for each target element i
  *   e_i = a_i sum_j k(x_i, y_j) b_j (n_i . m_j).
- * An element is two float4: centre, then unit normal and area. out has two float4 a target: the derivative of the product
- * by the centre, and e_i; the sum of k b m. No pair is negligible: the kernel's tails are long. */
+ * An element is two float4: centre, then unit normal and area. out has two float4 a target: the derivative of
+ * the product by the centre, and e_i; the sum of k b m. No pair is negligible, as the kernel's tails are
+ * long. */
 __kernel void cauchy(__global const float4 *target, int targets, __global const float4 *source, int sources,
                      float scale, __global float4 *out)
 {

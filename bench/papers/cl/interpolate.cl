@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linear interpolation at p = linear (i, 1) + shift u(i) by where the image lies, as Ha 2011, table 2.2, compares: in a
- * buffer, in an image object of one or three dimensions whose eight values are read one by one, or (SAMPLER) in one
- * of three whose sampler interpolates. */
+/* Linear interpolation at p = linear (i, 1) + shift u(i) by where the image lies, as Ha 2011, table 2.2,
+ * compares: in a buffer, in an image object of one or three dimensions whose eight values are read one by
+ * one, or (SAMPLER) in one of three whose sampler interpolates. */
 #define HAS_FIELD 1
 #include "common/position.clh"
 #include "papers/texture.clh"

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Splatting without collisions (Ha 2011, section 3.3.2.2): each voxel's eight shares with the nodes that they go to,
- * which are then sorted by node and summed by segments. Shares in units as in splat.cl, and so the same sums. */
+/* Splatting without collisions (Ha 2011, section 3.3.2.2): each voxel's eight shares with the nodes that
+ * they go to, which are then sorted by node and summed by segments. Shares in units as in splat.cl, and so
+ * the same sums. */
 #define HAS_FIELD 1
 #include "field/splat.cl"
 
 /* Shares that go nowhere get the node behind the last one. */
-__kernel void splat_contribute(__global const float *in, int4 size, map m, __global const float *field, float most,
-                               int4 to, __global int *beyond, __global uint *nodes, __global float *values)
+__kernel void splat_contribute(__global const float *in, int4 size, map m, __global const float *field,
+                               float most, int4 to, __global int *beyond, __global uint *nodes,
+                               __global float *values)
 {
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
     if (x >= size.x || y >= size.y || z >= size.z)

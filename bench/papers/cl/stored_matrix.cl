@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The product of the Helmholtz matrix (gamma + 6 alpha) x - alpha (the six neighbours), 0 outside, with a volume: by
- * constants in the kernel (Ha 2011, figure 2.10), from seven stored diagonals (DIA), or from rows of seven numbers
- * and their columns (ELL). Number d of row i lies at d n + i, so that neighbours read neighbours. */
+/* The product of the Helmholtz matrix (gamma + 6 alpha) x - alpha (the six neighbours), 0 outside, with a
+ * volume: by constants in the kernel (Ha 2011, figure 2.10), from seven stored diagonals (DIA), or from
+ * rows of seven numbers and their columns (ELL). Number d of row i lies at d n + i, so that neighbours
+ * read neighbours. */
 
 /* The neighbour d of voxel i: itself, then before and after along x, y, z. */
 static inline int neighbour_offset(int d, int4 size)
@@ -38,9 +39,9 @@ __kernel void matrix_fill(__global float *values, __global int *columns, int4 si
 }
 
 /* values and columns: of the stored forms. */
-#define ARGUMENTS                                                                                               \
-    __global const float *values, __global const int *columns, __global const float *v, __global float *out,  \
-        int4 size, float alpha, float gamma
+#define ARGUMENTS                                                                                   \
+    __global const float *values, __global const int *columns, __global const float *v,             \
+        __global float *out, int4 size, float alpha, float gamma
 
 __kernel void product_implicit(ARGUMENTS)
 {

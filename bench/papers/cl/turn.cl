@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The circular shift of dimensions of Ha 2011, section 2.3.7: out(y, z, x) = in(x, y, z), so that what lay along y lies
- * along the fastest axis. size: of in. */
+/* The circular shift of dimensions of Ha 2011, section 2.3.7: out(y, z, x) = in(x, y, z), so that what lay
+ * along y lies along the fastest axis. size: of in. */
 static inline size_t turned(int x, int y, int z, int4 size)
 {
     return ((size_t)x * size.z + z) * size.y + y;

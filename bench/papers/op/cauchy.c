@@ -17,9 +17,9 @@ int clv_cauchy(clvox_context *ctx, const clv_elements *target, const clv_element
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_cauchy, NULL, line, 0, &kernel));
     if (target->count == 0)
         return CLVOX_OK;
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 32.0 * (2 * target->count + source->count), CLV_BUF(target->element),
-                       CLV_INT(target->count), CLV_BUF(source->element), CLV_INT(source->count),
-                       CLV_FLOAT(1 / (width * width)), CLV_BUF(out)));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, 32.0 * (2 * target->count + source->count),
+                       CLV_BUF(target->element), CLV_INT(target->count), CLV_BUF(source->element),
+                       CLV_INT(source->count), CLV_FLOAT(1 / (width * width)), CLV_BUF(out)));
 end:
     return status;
 }

@@ -57,7 +57,8 @@ int clv_greedy_longest(clvox_context *ctx, clv_greedy *g, float *longest)
 {
     static const float voxels[3] = {1, 1, 1};
     int status = CLVOX_OK;
-    CLV_TRY(clv_reduce_longest(ctx, CLV_VECTORS(g->velocity, g->op.size), voxels, false, g->partial, g->state, 0));
+    CLV_TRY(clv_reduce_longest(ctx, CLV_VECTORS(g->velocity, g->op.size), voxels, false, g->partial, g->state,
+                               0));
     CLV_TRY(clv_buffer_read(ctx, g->state, 0, longest, sizeof *longest));
 end:
     return status;

@@ -6,9 +6,9 @@
 #include "op/map.h"
 #include "op/image.h"
 
-/* Greedy matching as Ha 2011 has it (algorithm 2), in voxels: with J = I o (x + u), F = (T - J) grad J,
- * v = K F, u <- e v + u o (x + e v). Its atlas (algorithm 1) takes one such step of each subject, then the mean of all J
- * for T. L is periodic. */
+/* Greedy matching as Ha 2011 has it (algorithm 2), in voxels: with J = I o (x + u), F = (T - J) grad J, v = K
+ * F, u <- e v + u o (x + e v). Its atlas (algorithm 1) takes one such step of each subject, then the mean of
+ * all J for T. L is periodic. */
 typedef struct clv_greedy {
     clv_fluid_operator op;
     clv_solver solver;

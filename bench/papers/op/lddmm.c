@@ -95,7 +95,8 @@ int clv_lddmm_iterate(clvox_context *ctx, clv_lddmm *l, const clv_buffer *i0, co
             CLV_TRY(choose_step(ctx, l));
         /* The velocity has the sign of J1 - J0. */
         const float k[4] = {1 - 2 * l->epsilon, -2 * l->epsilon / (l->sigma * l->sigma)};
-        CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(l->v[j], size), l->v[j], l->greedy.velocity, NULL, k));
+        CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_LINEAR, CLV_VECTORS(l->v[j], size), l->v[j],
+                              l->greedy.velocity, NULL, k));
     }
 end:
     return status;

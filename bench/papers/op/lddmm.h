@@ -7,12 +7,12 @@
 enum { CLV_LDDMM_MOST = 16 };
 
 /* LDDMM as Ha 2011 has it (section 2.2.1.2), in voxels. An iteration, with steps j = 0 to steps - 1:
- *   p_j = p_(j+1) o (x + v_j) and D_j = D_(j+1) |I + D v_j| backward from the identity and 1 (the determinant of the
- *   rest stays where it is, as printed), q_(j+1) = q_j o (x - v_j) forward from the identity,
+ *   p_j = p_(j+1) o (x + v_j) and D_j = D_(j+1) |I + D v_j| backward from the identity and 1 (the determinant
+ *   of the rest stays where it is, as printed), q_(j+1) = q_j o (x - v_j) forward from the identity,
  *   u_j = K (D_j (J0 - J1) grad J0) with J0 = I0 o q_j, J1 = I1 o p_j,
  *   v_j <- v_j - e (2 v_j - 2 / sigma^2 u_j).
- * The thesis prints L u = -F, by which the images would be driven apart: this has the other sign. I0 o q_steps is
- * brought onto I1. */
+ * The thesis prints L u = -F, by which the images would be driven apart: this has the other sign.
+ * I0 o q_steps is brought onto I1. */
 typedef struct clv_lddmm {
     clv_greedy greedy;
     int steps;

@@ -9,11 +9,15 @@
 enum { NODES, VALUES, OTHER_NODES, OTHER_VALUES, UNITS, COUNTS, TOTALS, SCAN, SHARES = 8 };
 
 static const clv_variant contribute_variants[] = {
-    {.name = "item", .function = "splat_contribute", .devices = CLV_ON_ANY, .tiles = {{64, 4, 1, 1}, {32, 4, 1, 1}}},
+    {.name = "item",
+     .function = "splat_contribute",
+     .devices = CLV_ON_ANY,
+     .tiles = {{64, 4, 1, 1}, {32, 4, 1, 1}}},
 };
 #define LINE(entry) {.name = "item", .function = entry, .devices = CLV_ON_ANY, .tiles = {{256, 1, 1, 1}}}
 static const clv_variant units_variants[] = {LINE("splat_units")}, ends_variants[] = {LINE("splat_ends")};
-const clv_entry clv_entry_splat_contribute = CLV_ENTRY("papers/splat_sorted", "splat_contribute", contribute_variants, NULL);
+const clv_entry clv_entry_splat_contribute =
+    CLV_ENTRY("papers/splat_sorted", "splat_contribute", contribute_variants, NULL);
 const clv_entry clv_entry_splat_units = CLV_ENTRY("papers/splat_sorted", "splat_units", units_variants, NULL);
 const clv_entry clv_entry_splat_ends = CLV_ENTRY("papers/splat_sorted", "splat_ends", ends_variants, NULL);
 
@@ -30,7 +34,8 @@ int clv_splat_room_create(clvox_context *ctx, int voxels, clv_splat_room *out)
     const size_t words[CLV_SPLAT_ROOM] = {[UNITS] = 2 * (size_t)shares, [COUNTS] = counts, [TOTALS] = totals,
                                           [SCAN] = (size_t)scan};
     for (int i = 0; i < CLV_SPLAT_ROOM; i++)
-        CLV_TRY(clv_buffer_create(ctx, 4 * (words[i] ? words[i] : (size_t)shares), "shares of voxels", &out->buffer[i]));
+        CLV_TRY(clv_buffer_create(ctx, 4 * (words[i] ? words[i] : (size_t)shares), "shares of voxels",
+                                  &out->buffer[i]));
     status = CLVOX_OK;
 end:
     if (status < 0)
@@ -49,8 +54,13 @@ int clv_splat_sorted(clvox_context *ctx, const clv_splat_args *a, const clv_spla
     const clv_sort_args sort = {.kind = CLVOX_SORT_UINT32, .keys = b[NODES], .values = b[VALUES],
                                 .other_keys = b[OTHER_NODES], .other_values = b[OTHER_VALUES],
                                 .counts = b[COUNTS], .totals = b[TOTALS], .n = shares};
-    const clv_scan_args scan = {.in = b[UNITS], .keys = b[NODES], .n = shares, .inclusive = true, .wide = true,
-                                .totals = b[SCAN], .out = b[UNITS]};
+    const clv_scan_args scan = {.in = b[UNITS],
+                                .keys = b[NODES],
+                                .n = shares,
+                                .inclusive = true,
+                                .wide = true,
+                                .totals = b[SCAN],
+                                .out = b[UNITS]};
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_splat_contribute, NULL, a->in.size, 0, &contribute));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_splat_units, NULL, line, 0, &units));
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_splat_ends, NULL, line, 0, &ends));
@@ -68,5 +78,5 @@ end:
     return status;
 }
 
-const clv_entry *const clv_operation_papers_splat_sorted[] = {&clv_entry_splat_contribute, &clv_entry_splat_units,
-                                                              &clv_entry_splat_ends, NULL};
+const clv_entry *const clv_operation_papers_splat_sorted[] = {
+    &clv_entry_splat_contribute, &clv_entry_splat_units, &clv_entry_splat_ends, NULL};

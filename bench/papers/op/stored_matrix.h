@@ -4,8 +4,8 @@
 
 #include "op/image.h"
 
-/* The Helmholtz matrix of Ha 2011, figure 2.10: (gamma + 6 alpha) x - alpha (the sum of the six neighbours), 0
- * outside, in voxels. The forms of table 2.3. */
+/* The Helmholtz matrix of Ha 2011, figure 2.10: (gamma + 6 alpha) x - alpha (the sum of the six neighbours),
+ * 0 outside, in voxels. The forms of table 2.3. */
 typedef enum clv_matrix_form {
     CLV_MATRIX_IMPLICIT, /* constants in the kernel, a column of voxels an item */
     CLV_MATRIX_DIA,      /* seven stored diagonals */
@@ -27,6 +27,7 @@ int clv_stored_matrix_fill(clvox_context *ctx, const clv_stored_matrix *matrix);
 int clv_stored_matrix_multiply(clvox_context *ctx, const clv_stored_matrix *matrix, clv_matrix_form form,
                         const clv_buffer *v, clv_buffer *out);
 
-extern const clv_entry clv_entry_matrix_fill, clv_entry_matrix_implicit, clv_entry_matrix_dia, clv_entry_matrix_ell;
+extern const clv_entry clv_entry_matrix_fill, clv_entry_matrix_implicit, clv_entry_matrix_dia,
+    clv_entry_matrix_ell;
 
 #endif

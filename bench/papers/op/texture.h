@@ -9,7 +9,8 @@
 static inline int clv_texture_create(clvox_context *ctx, const clv_variant *variant, const clv_image *in,
                                      clv_buffer **out)
 {
-    return clv_image_create(ctx, in->buffer, variant->name[0] == '3' ? in->size : NULL, "image object of a volume", out);
+    return clv_image_create(ctx, in->buffer, variant->name[0] == '3' ? in->size : NULL,
+                            "image object of a volume", out);
 }
 
 #endif

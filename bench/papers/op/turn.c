@@ -15,8 +15,8 @@ int clv_turn(clvox_context *ctx, const clv_image *in, clv_buffer *out)
     int status = CLVOX_OK;
     const clv_kernel *kernel;
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_turn, NULL, in->size, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, in->size, 8. * (double)clv_image_voxels(in), CLV_BUF(in->buffer), CLV_BUF(out),
-                       CLV_SIZE(in)));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, in->size, 8. * (double)clv_image_voxels(in), CLV_BUF(in->buffer),
+                       CLV_BUF(out), CLV_SIZE(in)));
 end:
     return status;
 }

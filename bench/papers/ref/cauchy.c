@@ -3,7 +3,8 @@
 
 #include <stddef.h>
 
-double ref_cauchy(const float *target, int targets, const float *source, int sources, double width, double *shares)
+double ref_cauchy(const float *target, int targets, const float *source, int sources, double width,
+                  double *shares)
 {
     double product = 0;
     for (int i = 0; i < targets; i++) {

@@ -3,6 +3,7 @@
 #define REF_PAPERS_CAUCHY_H
 
 /* The product; shares (NULL: not wanted): of each target. */
-double ref_cauchy(const float *target, int targets, const float *source, int sources, double width, double *shares);
+double ref_cauchy(const float *target, int targets, const float *source, int sources, double width,
+                  double *shares);
 
 #endif

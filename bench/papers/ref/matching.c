@@ -24,8 +24,8 @@ static void round_all(const double *from, size_t count, float *to)
         to[i] = (float)from[i];
 }
 
-void ref_greedy_velocity(const clv_fluid_operator *op, const float *image, const float *target, const float *weight,
-                         double *v)
+void ref_greedy_velocity(const clv_fluid_operator *op, const float *image, const float *target,
+                         const float *weight, double *v)
 {
     const size_t n = voxels_of(op->size);
     double *force = malloc(3 * n * sizeof *force);
@@ -43,7 +43,8 @@ void ref_greedy_move(const int size[3], const float *v, float own, const float *
     const size_t n = voxels_of(size);
     double *got = malloc(3 * n * sizeof *got);
     int *unsure = calloc(n, sizeof *unsure);
-    ref_compose(v, (double)own, u, size, own > 0 ? &clv_greedy_forth : &clv_greedy_back, one, true, 0, got, unsure, size);
+    ref_compose(v, (double)own, u, size, own > 0 ? &clv_greedy_forth : &clv_greedy_back, one, true, 0, got,
+                unsure, size);
     round_all(got, 3 * n, out);
     free(got);
     free(unsure);
@@ -65,12 +66,14 @@ void ref_lddmm_iterate(const clv_fluid_operator *op, int steps, float sigma, flo
 {
     const size_t n = voxels_of(op->size), field = 3 * n * sizeof(float);
     float *u = calloc(3 * n, sizeof *u), *next = malloc(field), *image = malloc(n * sizeof *image);
-    float *moved = malloc((size_t)steps * n * sizeof *moved), *weight = malloc((size_t)steps * n * sizeof *weight);
+    float *moved = malloc((size_t)steps * n * sizeof *moved),
+          *weight = malloc((size_t)steps * n * sizeof *weight);
     double *det = malloc(n * sizeof *det), *k = malloc(3 * n * sizeof *k);
     for (int j = steps - 1; j >= 0; j--) {
         ref_jacobian(v + 3 * n * (size_t)j, op->size, VOXELS, false, det);
         for (size_t i = 0; i < n; i++)
-            weight[(size_t)j * n + i] = (float)(det[i] * (j + 1 < steps ? (double)weight[(size_t)(j + 1) * n + i] : 1));
+            weight[(size_t)j * n + i] =
+                (float)(det[i] * (j + 1 < steps ? (double)weight[(size_t)(j + 1) * n + i] : 1));
         ref_greedy_move(op->size, v + 3 * n * (size_t)j, 1, u, next);
         memcpy(u, next, field);
         ref_greedy_deform(op->size, i1, u, moved + (size_t)j * n);
@@ -83,7 +86,8 @@ void ref_lddmm_iterate(const clv_fluid_operator *op, int steps, float sigma, flo
         memcpy(u, next, field);
         ref_greedy_velocity(op, image, moved + (size_t)j * n, weight + (size_t)j * n, k);
         for (size_t i = 0; i < 3 * n; i++) /* k has the sign of J1 - J0 */
-            own[i] = (float)((double)own[i] - (double)epsilon * (2 * (double)own[i] + 2 / (double)(sigma * sigma) * k[i]));
+            own[i] = (float)((double)own[i] -
+                             (double)epsilon * (2 * (double)own[i] + 2 / (double)(sigma * sigma) * k[i]));
     }
     free(u);
     free(next);

@@ -6,8 +6,8 @@
 #include "op/fluid/fluid_operator.h"
 
 /* v = K (weight (target - image) grad image); weight NULL: 1. */
-void ref_greedy_velocity(const clv_fluid_operator *op, const float *image, const float *target, const float *weight,
-                         double *v);
+void ref_greedy_velocity(const clv_fluid_operator *op, const float *image, const float *target,
+                         const float *weight, double *v);
 /* out = own v + u o (x + own v), own 1 or -1. */
 void ref_greedy_move(const int size[3], const float *v, float own, const float *u, float *out);
 void ref_greedy_deform(const int size[3], const float *image, const float *u, float *out);

@@ -42,21 +42,23 @@ static void products_and_gradients(void **state)
         double *want = malloc(8 * (size_t)m);
         elements(m, 3 + (unsigned)s, a);
         elements(n, 13 + (unsigned)s, b);
-        clv_buffer *target = harness_upload(ctx, a, 32 * (size_t)m), *source = harness_upload(ctx, b, 32 * (size_t)n);
+        clv_buffer *target = harness_upload(ctx, a, 32 * (size_t)m),
+                   *source = harness_upload(ctx, b, 32 * (size_t)n);
         clv_buffer *out = harness_output(ctx, 32 * (size_t)m);
         const clv_elements from = {source, NULL, n}, to = {target, NULL, m};
         assert_ok(clv_cauchy(ctx, &to, &from, (float)WIDTH, out));
         harness_download(ctx, out, got, 32 * (size_t)m);
         ref_cauchy(a, m, b, n, WIDTH, want);
         for (int i = 0; i < m; i++)
-            assert_that(fabs((double)got[8 * i + 3] - want[i]) <= 2e-5 * (1 + fabs(want[i])) * n, "%d of %d: %g, not %g",
-                        i, m, (double)got[8 * i + 3], want[i]);
+            assert_that(fabs((double)got[8 * i + 3] - want[i]) <= 2e-5 * (1 + fabs(want[i])) * n,
+                        "%d of %d: %g, not %g", i, m, (double)got[8 * i + 3], want[i]);
         for (int k = 0; k < 3; k++) {
             const int i = m / 2;
             const double by_centre = slope(a, m, b, n, i, k), by_normal = slope(a, m, b, n, i, 4 + k);
-            assert_that(fabs((double)got[8 * i + k] - by_centre) <= 1e-3 * (1 + fabs(by_centre)), "%g, not %g",
-                        (double)got[8 * i + k], by_centre);
-            assert_that(fabs((double)(a[8 * i + 7] * got[8 * i + 4 + k]) - by_normal) <= 1e-3 * (1 + fabs(by_normal)),
+            assert_that(fabs((double)got[8 * i + k] - by_centre) <= 1e-3 * (1 + fabs(by_centre)),
+                        "%g, not %g", (double)got[8 * i + k], by_centre);
+            assert_that(fabs((double)(a[8 * i + 7] * got[8 * i + 4 + k]) - by_normal) <=
+                            1e-3 * (1 + fabs(by_normal)),
                         "%g, not %g", (double)(a[8 * i + 7] * got[8 * i + 4 + k]), by_normal);
         }
         clv_buffer *all[] = {target, source, out};

@@ -12,7 +12,8 @@ enum { N = 13 * 10 * 9 };
 static void blob(float shift, float *out)
 {
     for (int i = 0; i < N; i++) {
-        const float x = (float)(i % 13) - 6 - shift, y = (float)(i / 13 % 10) - 4.5f, z = (float)(i / 130) - 4;
+        const float x = (float)(i % 13) - 6 - shift, y = (float)(i / 13 % 10) - 4.5f,
+                    z = (float)(i / 130) - 4;
         out[i] = expf(-(x * x + y * y + z * z) / 8);
     }
 }
@@ -47,10 +48,12 @@ static void a_step_against_the_reference(void **state)
     ref_greedy_velocity(&op, image, target, weight, k);
     assert_ok(clv_buffer_copy(ctx, g.velocity, 0, out, 0, 12 * N));
     harness_download_field(ctx, out, got, N);
-    assert_that(harness_error(got, k, 3 * N, 1e-4, 1e-4) <= 1, "velocity: %g", harness_error(got, k, 3 * N, 1e-4, 1e-4));
+    assert_that(harness_error(got, k, 3 * N, 1e-4, 1e-4) <= 1, "velocity: %g",
+                harness_error(got, k, 3 * N, 1e-4, 1e-4));
     float longest = 0, truth = 0;
     for (int i = 0; i < N; i++)
-        truth = fmaxf(truth, sqrtf(got[i] * got[i] + got[N + i] * got[N + i] + got[2 * N + i] * got[2 * N + i]));
+        truth =
+            fmaxf(truth, sqrtf(got[i] * got[i] + got[N + i] * got[N + i] + got[2 * N + i] * got[2 * N + i]));
     assert_ok(clv_greedy_longest(ctx, &g, &longest));
     assert_that(fabsf(longest - truth) < 1e-5f * truth, "%g, not %g", (double)longest, (double)truth);
     for (int i = 0; i < 3 * N; i++)
@@ -60,7 +63,8 @@ static void a_step_against_the_reference(void **state)
     harness_download_field(ctx, out, got, N);
     for (int i = 0; i < 3 * N; i++)
         k[i] = (double)want[i];
-    assert_that(harness_error(got, k, 3 * N, 2e-5, 1e-5) <= 1, "move: %g", harness_error(got, k, 3 * N, 2e-5, 1e-5));
+    assert_that(harness_error(got, k, 3 * N, 2e-5, 1e-5) <= 1, "move: %g",
+                harness_error(got, k, 3 * N, 2e-5, 1e-5));
     /* The step makes the images more alike. */
     assert_ok(clv_buffer_fill(ctx, from, 0, 0, 12 * N));
     assert_ok(clv_greedy_velocity(ctx, &g, a, t, NULL));
@@ -68,7 +72,8 @@ static void a_step_against_the_reference(void **state)
     assert_ok(clv_greedy_move(ctx, &g, .5f / longest, from, out));
     assert_ok(clv_greedy_deform(ctx, &g, a, out, deformed));
     harness_download(ctx, deformed, got, 4 * N);
-    assert_that(apart(got, target) < .8 * apart(image, target), "%g of %g", apart(got, target), apart(image, target));
+    assert_that(apart(got, target) < .8 * apart(image, target), "%g of %g", apart(got, target),
+                apart(image, target));
     clv_greedy_destroy(&g);
     clv_buffer *all[] = {a, t, w, from, out, deformed};
     for (int i = 0; i < 6; i++)

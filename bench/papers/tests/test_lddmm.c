@@ -12,7 +12,8 @@ static const clv_fluid_operator op = {.size = {13, 10, 9}, .spacing = {1, 1, 1},
 static void blob(float shift, float *out)
 {
     for (int i = 0; i < N; i++) {
-        const float x = (float)(i % 13) - 6 - shift, y = (float)(i / 13 % 10) - 4.5f, z = (float)(i / 130) - 4;
+        const float x = (float)(i % 13) - 6 - shift, y = (float)(i / 13 % 10) - 4.5f,
+                    z = (float)(i / 130) - 4;
         out[i] = expf(-(x * x + y * y + z * z) / 8);
     }
 }

@@ -15,7 +15,8 @@ static void run(int n, bool most, int count)
     harness_random(values, (size_t)count * (size_t)n, (unsigned)(n + count), -3, 3);
     for (int k = 0; k < count; k++)
         in[k] = harness_upload(ctx, values + (size_t)k * (size_t)n, bytes);
-    assert_ok(most ? clv_largest(ctx, in[0], in[1], n, out) : clv_mean(ctx, (const clv_buffer *const *)in, count, n, out));
+    assert_ok(most ? clv_largest(ctx, in[0], in[1], n, out)
+                   : clv_mean(ctx, (const clv_buffer *const *)in, count, n, out));
     harness_download(ctx, out, got, bytes);
     ref_nary(most, values, count, n, want);
     const double error = harness_error(got, want, (size_t)n, 1e-6, 2e-6);

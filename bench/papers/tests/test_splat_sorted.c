@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-static const int sizes[][2][3] = {{{11, 7, 5}, {9, 8, 5}}, {{1, 1, 1}, {2, 1, 1}}, {{7, 1, 3}, {1, 6, 5}}, {{23, 13, 11}, {21, 12, 9}}};
+static const int sizes[][2][3] = {
+    {{11, 7, 5}, {9, 8, 5}}, {{1, 1, 1}, {2, 1, 1}}, {{7, 1, 3}, {1, 6, 5}}, {{23, 13, 11}, {21, 12, 9}}};
 static const clv_map map = {{{1, .05f, 0, -.3f}, {0, .9f, -.1f, .2f}, {.02f, 0, 1, .1f}},
                             {{-1, 0, .1f}, {0, -.8f, 0}, {0, .1f, -1}}};
 
@@ -70,7 +71,8 @@ static void the_sums_of_atomics(void **state)
 
 int main(void)
 {
-    static const clv_entry *const entries[] = {&clv_entry_splat_contribute, &clv_entry_splat_units, &clv_entry_splat_ends};
+    static const clv_entry *const entries[] = {&clv_entry_splat_contribute, &clv_entry_splat_units,
+                                               &clv_entry_splat_ends};
     harness_open();
     for (int e = 0; e < 3; e++)
         harness_cases(entries[e], the_sums_of_atomics, NULL, 0, "the sums of atomic additions");

@@ -37,11 +37,13 @@ static void multiplied_as_by_the_reference(void **state)
 int main(void)
 {
     static const clv_matrix_form forms[] = {CLV_MATRIX_IMPLICIT, CLV_MATRIX_DIA, CLV_MATRIX_ELL};
-    static const clv_entry *const entries[] = {&clv_entry_matrix_implicit, &clv_entry_matrix_dia, &clv_entry_matrix_ell};
+    static const clv_entry *const entries[] = {&clv_entry_matrix_implicit, &clv_entry_matrix_dia,
+                                               &clv_entry_matrix_ell};
     harness_open();
     for (int f = 0; f < CLV_MATRIX_FORMS; f++)
-        harness_cases(entries[f], multiplied_as_by_the_reference, &forms[f], sizeof forms[f], "against the reference");
-    harness_cases(&clv_entry_matrix_fill, multiplied_as_by_the_reference, &forms[CLV_MATRIX_ELL], sizeof forms[0],
-                  "columns lead to the neighbours");
+        harness_cases(entries[f], multiplied_as_by_the_reference, &forms[f], sizeof forms[f],
+                      "against the reference");
+    harness_cases(&clv_entry_matrix_fill, multiplied_as_by_the_reference, &forms[CLV_MATRIX_ELL],
+                  sizeof forms[0], "columns lead to the neighbours");
     return test_run("stored_matrix", harness_close);
 }

@@ -24,7 +24,8 @@ static void turned_once_and_back(void **state)
         for (int z = 0, i = 0; z < n[2]; z++)
             for (int y = 0; y < n[1]; y++)
                 for (int x = 0; x < n[0]; x++, i++)
-                    assert_that(got[(x * n[2] + z) * n[1] + y] == a[i] && back[i] == a[i], "%dx%dx%d at %d", n[0], n[1], n[2], i);
+                    assert_that(got[(x * n[2] + z) * n[1] + y] == a[i] && back[i] == a[i], "%dx%dx%d at %d",
+                                n[0], n[1], n[2], i);
         for (int k = 0; k < 4; k++)
             clv_buffer_destroy(&buffer[k]);
         free(a);

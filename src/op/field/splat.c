@@ -105,11 +105,11 @@ int clv_splat_total(clvox_context *ctx, const clv_splat_args *a, float factor, c
     const clv_kernel *kernel;
     const int n = a->size[0] * a->size[1] * a->size[2], line[3] = {n, 1, 1};
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_splat_total, total_builds[mean != NULL], line, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, (mean ? 36. : 20.) * n, CLV_BUF(a->sums),
-                       CLV_FLOAT(ldexpf(factor, -clv_splat_power(a))), CLV_BUF(mean ? mean->weights->sums : NULL),
-                       CLV_FLOAT(mean ? ldexpf(1, -clv_splat_power(mean->weights)) : 0),
-                       CLV_FLOAT(mean ? mean->least : 0), CLV_FLOAT(mean ? mean->outside : 0), CLV_BUF(out),
-                       CLV_INT(n)));
+    CLV_TRY(CLV_LAUNCH(
+        ctx, kernel, line, (mean ? 36. : 20.) * n, CLV_BUF(a->sums),
+        CLV_FLOAT(ldexpf(factor, -clv_splat_power(a))), CLV_BUF(mean ? mean->weights->sums : NULL),
+        CLV_FLOAT(mean ? ldexpf(1, -clv_splat_power(mean->weights)) : 0), CLV_FLOAT(mean ? mean->least : 0),
+        CLV_FLOAT(mean ? mean->outside : 0), CLV_BUF(out), CLV_INT(n)));
 end:
     return status;
 }
