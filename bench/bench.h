@@ -93,7 +93,8 @@ enum {
     BENCH_TRIANGLES = 256,
     BENCH_LISTED = 64, /* triangles of a cell */
     BENCH_LONGEST = 63,
-    BENCH_VOLUMES = 64
+    BENCH_VOLUMES = 64,
+    BENCH_OWN = 8
 };
 
 /* Data of the rows: buffers for n voxels. Rows leave the first block as it is. */
@@ -126,6 +127,7 @@ typedef struct bench_data {
     clv_fft fft;                      /* once a row has wanted it */
     struct bench_flow *flow;          /* of the row (rows/flow.c); NULL: none */
     clv_particle_mesh mesh;           /* of the row, once it has begun */
+    clv_buffer *own[BENCH_OWN];       /* what a paper's line prepares for itself */
     bool whole;                       /* flows do not take half of each side */
     double answer[10];                /* what a row brought to the host */
 } bench_data;

@@ -48,5 +48,18 @@ int bench_ha2011_scales(bench_run *run);
 int bench_ha2011_registration(bench_run *run);
 int bench_ha2011_streams(bench_run *run);
 int bench_ha2011_sort(bench_run *run, bench_data *data);
+int bench_ha2011_means(bench_run *run, bench_data *data);
+int bench_ha2011_sizes(bench_run *run);
+int bench_ha2011_matrices(bench_run *run, bench_data *data);
+int bench_ha2011_splat(bench_run *run, bench_data *data);
+void bench_ha2011_missing(const bench_run *run);
+int bench_ha2011_currents(bench_run *run);
+int bench_ha2011_reduce(bench_run *run);
+/* The program that it starts several times: clvox-bench, this word, the count of numbers. */
+#define BENCH_REDUCE_MEMBER "all-reduce-member"
+int bench_reduce_member(int argc, char **argv);
+int bench_ha2011_atlas(bench_run *run);
+int bench_ha2011_anatomy(bench_run *run);
+int bench_ha2011_matching(bench_run *run);
 
 #endif

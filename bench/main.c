@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* clvox-bench: what `clvox bench` and `clvox tune` start. */
+#include <string.h>
+
 #include "bench/bench_table.h"
 
 static const cli_verb verbs[] = {
@@ -10,5 +12,7 @@ static const cli_verb verbs[] = {
 
 int main(int argc, char **argv)
 {
+    if (argc > 1 && !strcmp(argv[1], BENCH_REDUCE_MEMBER))
+        return bench_reduce_member(argc, argv);
     return cli_main(verbs, argc, argv);
 }

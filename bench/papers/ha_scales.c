@@ -21,9 +21,9 @@ static int watch(void *user, const clvox_step *step)
     pair *p = user;
     if (step->level != p->finest)
         return 0;
-    p->left = step->metric;
+    p->left = -2 * step->metric; /* which climbs */
     p->iterations = step->iteration;
-    return step->metric <= p->goal;
+    return p->left <= p->goal;
 }
 
 static int create(const bench_run *run, pair *p)
@@ -51,8 +51,9 @@ end:
 static void set(clvox_register_options *o, pair *p, bool two, int finest)
 {
     clvox_register_defaults(o);
-    o->deform = CLVOX_DEFORM_UNBIASED;
+    o->deform = CLVOX_DEFORM_GREEDY;
     clvox_register_preset(o, CLVOX_PRESET_DEFAULT);
+    o->metric = CLVOX_METRIC_SSD;
     o->linear = CLVOX_LINEAR_NONE;
     o->tolerance = 0;
     o->levels = two ? 2 : 1;
@@ -135,7 +136,7 @@ int bench_ha2011_scales(bench_run *run)
     snprintf(remark, sizeof remark, "%d and %d iterations; mean squared difference %.4g", COARSE, FINE, goal);
     record_add(run->log, &row);
     fprintf(run->out,
-            "Section 2.4.2: one scale against two, unbiased registration of a phantom, %dx%dx%d,\n"
+            "Section 2.4.2: one scale against two, greedy registration of a phantom by SSD, %dx%dx%d,\n"
             "deformation alone. The thesis, Tesla S1070: 25 iterations on half the grid and 50 on the whole\n"
             "are as good as 200 on the whole, and 3.5 times as fast.\n"
             "two scales  %d + %d iterations  %9.3f s  mean squared difference %.4g\n"

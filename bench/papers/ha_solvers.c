@@ -594,6 +594,27 @@ end:
     return status;
 }
 
+/* Equation 2.3: what merging k sweeps of a block of M^3 saves times what its overlap costs, ((M + 1) / (M + 4
+ * k))^3 k, and of planes that are marched through, whose third axis overlaps nothing. */
+static void trade_off(const bench_run *run)
+{
+    static const int edges[] = {8, 16, 32, 64};
+    fprintf(run->out,
+            "\nEquation 2.3, the trade-off of merging k sweeps in blocks of M (the thesis: only k = 1 pays; "
+            "above 1 is a gain):\n"
+            "%8s %10s %10s %10s %12s %12s\n",
+            "M", "k = 1", "2", "3", "planes, 1", "planes, 2");
+    for (size_t i = 0; i < sizeof edges / sizeof *edges; i++) {
+        const double m = edges[i];
+        fprintf(run->out, "%8d", edges[i]);
+        for (int k = 1; k <= 3; k++)
+            fprintf(run->out, " %10.3f", pow((m + 1) / (m + 4 * k), 3) * k);
+        for (int k = 1; k <= 2; k++)
+            fprintf(run->out, " %12.3f", pow((m + 1) / (m + 4 * k), 2) * k);
+        fprintf(run->out, "\n");
+    }
+}
+
 int bench_ha2011_solvers(bench_run *run)
 {
     int status = CLVOX_OK, size[3];
@@ -617,6 +638,7 @@ int bench_ha2011_solvers(bench_run *run)
     CLV_TRY(table(run, &p));
     CLV_TRY(hybrid(run, &p));
     CLV_TRY(forms(run, &p));
+    trade_off(run);
     problem_release(&p);
     p = (problem){0};
     CLV_TRY(problem_create(run->ctx, size, false, .01f, &coupled_data, &coupled));

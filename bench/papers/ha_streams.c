@@ -6,14 +6,17 @@
 #include <unistd.h>
 
 #include "bench/bench_table.h"
+#include "bench/papers/op/greedy.h"
+#include "bench/papers/op/nary.h"
 #include "bench/papers/stream.h"
 #include "op/image/gaussian.h"
 #include "op/image/pointwise.h"
 
-enum { SOURCES = 4, LEAST = 3, TEMPORARY = 4, MOST_PASSES = 4096 };
+/* ATLAS_VOLUMES: of an item of an atlas, an image and its displacement. */
+enum { SOURCES = 4, LEAST = 3, TEMPORARY = 4, MOST_PASSES = 4096, WINDOW_WIDTH = 3, ATLAS_VOLUMES = 4 };
 
 /* Task of a stream. */
-typedef enum task { AVERAGING, ENERGY, NORMALIZATION, GAUSSIAN, CHAIN } task;
+typedef enum task { MAXIMUM, AVERAGING, ENERGY, NORMALIZATION, GAUSSIAN, WINDOW, ATLAS, CHAIN } task;
 
 /* A way to stream. */
 typedef struct way {
@@ -32,11 +35,13 @@ enum { WAYS = sizeof ways / sizeof *ways, FIRST_INDEPENDENT = 3 };
 typedef struct streaming {
     bench_run *run;
     int size[3], count;
-    size_t bytes; /* of a volume */
+    size_t bytes, in, out; /* of a volume; of an item of the task */
     task task;
     int passes, waits;                /* of CHAIN, and after how many of them it waits; -1: not at all */
     clv_buffer *sum, *tmp[TEMPORARY]; /* one for each queue */
-    float *source, *row;              /* SOURCES volumes; one */
+    clv_greedy greedy; /* of an atlas, with an image, its displacement, the next one, the deformed image */
+    clv_buffer *image, *u, *next, *deformed, *target;
+    float *source, *row;              /* an item more than SOURCES volumes; an item */
     int file[2];                      /* that volumes are read from and written to; -1: memory */
     bool copies;                      /* staging is filled and emptied; else it has been filled before */
     uint64_t hash;                    /* of what came back */
@@ -48,10 +53,10 @@ static int load(void *user, int item, void *staging)
 {
     const streaming *s = user;
     const size_t at = (size_t)(item % SOURCES) * s->bytes;
-    if (s->file[0] >= 0 && pread(s->file[0], staging, s->bytes, (off_t)at) != (ssize_t)s->bytes)
+    if (s->file[0] >= 0 && pread(s->file[0], staging, s->in, (off_t)at) != (ssize_t)s->in)
         return clvox_fail(CLVOX_ERROR_FILE, "the file of a stream cannot be read");
     if (s->file[0] < 0 && s->copies)
-        memcpy(staging, (const char *)s->source + at, s->bytes);
+        memcpy(staging, (const char *)s->source + at, s->in);
     return CLVOX_OK;
 }
 
@@ -67,16 +72,65 @@ static int store(void *user, int item, const void *staging)
 {
     streaming *s = user;
     const off_t at = (off_t)((size_t)(item % SOURCES) * s->bytes);
-    if (s->file[1] >= 0 && pwrite(s->file[1], staging, s->bytes, at) != (ssize_t)s->bytes)
+    if (s->file[1] >= 0 && pwrite(s->file[1], staging, s->out, at) != (ssize_t)s->out)
         return clvox_fail(CLVOX_ERROR_FILE, "the file of a stream cannot be written");
     if (s->copies)
-        s->hash = hash_of(s->hash, staging, s->bytes);
+        s->hash = hash_of(s->hash, staging, s->out);
     return CLVOX_OK;
 }
 
 static bool takes_back(task t)
 {
-    return t != AVERAGING && t != ENERGY;
+    return t >= NORMALIZATION;
+}
+
+/* Tasks whose items change what the next ones see. */
+static bool adds_up(task t)
+{
+    return t < NORMALIZATION || t == ATLAS;
+}
+
+static bool in_order(task t)
+{
+    return t == WINDOW || t == ATLAS;
+}
+
+static void set_task(streaming *s, task t)
+{
+    s->task = t;
+    s->in = t == ATLAS ? ATLAS_VOLUMES * s->bytes : s->bytes;
+    s->out = t == ATLAS ? 3 * s->bytes : takes_back(t) ? s->bytes : 0;
+}
+
+/* The mean of the last volumes, of which the device keeps so many: one comes, one goes (section 4.2). */
+static int slide(streaming *s, int item, clv_buffer *in, clv_buffer *out)
+{
+    const int count = item + 1 < WINDOW_WIDTH ? item + 1 : WINDOW_WIDTH;
+    const int status = clv_buffer_copy(s->run->ctx, in, 0, s->tmp[item % WINDOW_WIDTH], 0, s->bytes);
+    return status < 0 ? status
+                      : clv_mean(s->run->ctx, (const clv_buffer *const *)s->tmp, count,
+                                 (int)(s->bytes / sizeof(float)), out);
+}
+
+/* A step of one subject of an atlas (algorithm 1): its image and displacement come, the displacement goes,
+ * the deformed image is added to the next template. */
+static int match(streaming *s, clv_buffer *in, clv_buffer *out)
+{
+    const float mean[4] = {1, 1 / (float)s->count};
+    int status = CLVOX_OK;
+    clvox_context *ctx = s->run->ctx;
+    CLV_TRY(clv_buffer_copy(ctx, in, 0, s->image, 0, s->bytes));
+    CLV_TRY(clv_buffer_copy(ctx, in, s->bytes, s->u, 0, 3 * s->bytes));
+    CLV_TRY(clv_greedy_deform(ctx, &s->greedy, s->image, s->u, s->deformed));
+    CLV_TRY(clv_greedy_velocity(ctx, &s->greedy, s->deformed, s->target, NULL));
+    /* No vector is longer than the force's longest over gamma: nothing moves by more than half of that. */
+    CLV_TRY(clv_greedy_move(ctx, &s->greedy, .5f * s->greedy.op.gamma, s->u, s->next));
+    CLV_TRY(clv_greedy_deform(ctx, &s->greedy, s->image, s->next, s->deformed));
+    CLV_TRY(clv_pointwise(ctx, CLV_POINTWISE_LINEAR, CLV_VOLUME(s->sum, s->size), s->sum, s->deformed, NULL,
+                          mean));
+    CLV_TRY(clv_buffer_copy(ctx, s->next, 0, out, 0, 3 * s->bytes));
+end:
+    return status;
 }
 
 static int compute(void *user, int item, clv_buffer *in, clv_buffer *out)
@@ -87,6 +141,10 @@ static int compute(void *user, int item, clv_buffer *in, clv_buffer *out)
     const float mean[4] = {1, 1 / (float)s->count}, square[4] = {1, 1}, range[4] = {1.6f, 0, 0, -.3f},
                 sigma[3] = {2, 2, 2};
     switch (s->task) {
+    case MAXIMUM:
+        return clv_largest(ctx, s->sum, in, (int)(s->bytes / sizeof(float)), s->sum);
+    case WINDOW: return slide(s, item, in, out);
+    case ATLAS: return match(s, in, out);
     case AVERAGING:
         return clv_pointwise(ctx, CLV_POINTWISE_LINEAR, CLV_VOLUME(s->sum, s->size), s->sum, in, NULL, mean);
     case ENERGY:
@@ -112,7 +170,7 @@ end:
 
 static stream_work work_of(streaming *s)
 {
-    stream_work work = {s->count, s->bytes, takes_back(s->task) ? s->bytes : 0, load, compute, store, s};
+    stream_work work = {s->count, s->in, s->out, load, compute, store, s};
     if (!work.out)
         work.store = NULL;
     return work;
@@ -124,7 +182,7 @@ static stream_work work_of(streaming *s)
 static int read_sum(streaming *s)
 {
     int status = CLVOX_OK;
-    if (!takes_back(s->task)) {
+    if (adds_up(s->task)) {
         CLV_TRY(clv_buffer_read(s->run->ctx, s->sum, 0, s->row, s->bytes));
         s->hash = hash_of(s->hash, s->row, s->bytes);
     }
@@ -138,18 +196,18 @@ static int loop(streaming *s, uint64_t *hash)
 {
     int status = CLVOX_OK;
     clv_buffer *in = NULL, *out = NULL;
-    const clv_request requests[] = {{&in, s->bytes, "bench data"}, {&out, s->bytes, "bench data"}};
+    const clv_request requests[] = {{&in, s->in, "bench data"}, {&out, s->out, "bench data"}};
     s->hash = 0;
     CLV_TRY(clv_pool_take(s->run->ctx, requests, 2));
     CLV_TRY(clv_buffer_fill(s->run->ctx, s->sum, 0, 0, s->bytes));
     for (int i = 0; i < s->count; i++) {
         CLV_TRY(clv_buffer_write(s->run->ctx, in, 0,
-                                 (const char *)s->source + (size_t)(i % SOURCES) * s->bytes, s->bytes));
+                                 (const char *)s->source + (size_t)(i % SOURCES) * s->bytes, s->in));
         CLV_TRY(compute(s, i, in, takes_back(s->task) ? out : NULL));
         if (!takes_back(s->task))
             continue;
-        CLV_TRY(clv_buffer_read(s->run->ctx, out, 0, s->row, s->bytes));
-        s->hash = hash_of(s->hash, s->row, s->bytes);
+        CLV_TRY(clv_buffer_read(s->run->ctx, out, 0, s->row, s->out));
+        s->hash = hash_of(s->hash, s->row, s->out);
     }
     CLV_TRY(read_sum(s));
     *hash = s->hash;
@@ -207,17 +265,17 @@ static int time_steps(streaming *s, double seconds[3])
     clv_buffer *in = NULL, *out = NULL;
     clv_pinned *pinned = NULL;
     const bool back = takes_back(s->task);
-    const clv_request requests[] = {{&in, s->bytes, "bench data"}, {&out, s->bytes, "bench data"}};
+    const clv_request requests[] = {{&in, s->in, "bench data"}, {&out, s->out, "bench data"}};
     CLV_TRY(clv_pool_take(ctx, requests, 2));
-    CLV_TRY(clv_pinned_create(ctx, s->bytes, &pinned));
-    memcpy(pinned->data, s->source, s->bytes);
+    CLV_TRY(clv_pinned_create(ctx, s->in, &pinned));
+    memcpy(pinned->data, s->source, s->in);
     for (int again = 0; again < 2; again++) /* the first is to warm up */
         for (int step = 0; step < 3; step++) {
             const double start = clv_seconds();
             for (int i = 0; i < s->count && (step < 2 || back); i++)
-                CLV_TRY(step == 0   ? clv_buffer_write(ctx, in, 0, pinned->data, s->bytes)
+                CLV_TRY(step == 0   ? clv_buffer_write(ctx, in, 0, pinned->data, s->in)
                         : step == 1 ? compute(s, i, in, back ? out : NULL)
-                                    : clv_buffer_read(ctx, out, 0, pinned->data, s->bytes));
+                                    : clv_buffer_read(ctx, out, 0, pinned->data, s->out));
             CLV_TRY(clv_finish(ctx));
             seconds[step] = clv_seconds() - start;
         }
@@ -254,6 +312,10 @@ static int line(streaming *s, const char *what, double figure)
     CLV_TRY(time_steps(s, steps));
     fprintf(s->run->out, "%-26s %8.1f %8.1f %8.1f", what, 1e3 * steps[0], 1e3 * steps[1], 1e3 * steps[2]);
     for (int i = 0; i < WAYS; i++) {
+        if (ways[i].mode == STREAM_IMPLICIT && in_order(s->task)) { /* whose queues know no order of items */
+            fprintf(s->run->out, " %9s", "-");
+            continue;
+        }
         status = verify(s, &ways[i]);
         if (status >= 0)
             status = time_way(s, &ways[i], &samples[i]);
@@ -316,7 +378,7 @@ static int ratios(streaming *s)
             "longest step. The thesis (GTX 480): independent streams take as long as the longest.\n",
             s->count);
     heading(s, "");
-    s->task = CHAIN;
+    set_task(s, CHAIN);
     s->waits = -1;
     for (int i = 0; i < 3; i++) {
         CLV_TRY(choose_passes(s, share[i]));
@@ -335,7 +397,7 @@ static int waiting(streaming *s)
         "\nFigure 4.13: compute that waits for the device, as long as the transfers. The thesis: one of the\n"
         "orders is always the best, and queues for volumes gain nothing.\n");
     heading(s, "");
-    s->task = CHAIN;
+    set_task(s, CHAIN);
     s->waits = -1;
     CLV_TRY(choose_passes(s, 1));
     for (int i = 0; i < 3; i++) {
@@ -353,17 +415,22 @@ static int functions(streaming *s)
         task task;
         const char *name;
         double figure; /* of the thesis: Sync over Hrd-indp */
-    } rows[] = {{ENERGY, "energy", 710. / 698},
+    } rows[] = {{MAXIMUM, "maximum", 360. / 349},
+                {ENERGY, "energy", 710. / 698},
                 {AVERAGING, "averaging", 378. / 361},
                 {NORMALIZATION, "normalization", 694. / 677},
-                {GAUSSIAN, "Gaussian, sigma 2", 1099. / 678}};
+                {GAUSSIAN, "Gaussian, sigma 2", 1099. / 678},
+                {WINDOW, "sliding mean of three", 0},
+                {ATLAS, "atlas, one iteration", 555204. / 340356}};
     int status = CLVOX_OK;
-    fprintf(s->run->out,
-            "\nTable 4.1: functions (the thesis, GTX 480, ms: energy 710 and 698, averaging 378 and "
-            "361,\nnormalization 694 and 677, Gaussian 1099 and 678, one after another and independent)\n");
+    fprintf(s->run->out, "\nTable 4.1: functions (the thesis, GTX 480, ms: maximum 360 and 349, energy 710 "
+                         "and 698, averaging 378 and 361,\n"
+                         "normalization 694 and 677, Gaussian 1099 and 678, atlas 555204 and 340356, one "
+                         "after another and independent);\n"
+                         "and a sliding window (figure 4.4), of which the thesis has no time\n");
     heading(s, "");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        s->task = rows[i].task;
+        set_task(s, rows[i].task);
         CLV_TRY(line(s, rows[i].name, rows[i].figure));
     }
 end:
@@ -380,7 +447,7 @@ static int disk(streaming *s)
     record_samples samples[3];
     FILE *files[2] = {tmpfile(), tmpfile()};
     fprintf(s->run->out, "\nSection 4.6: Gaussians of volumes from a file into a file, ms in all\n");
-    s->task = GAUSSIAN;
+    set_task(s, GAUSSIAN);
     for (int i = 0; i < 2; i++)
         if (!files[i] || fwrite(s->source, s->bytes, SOURCES, files[i]) != SOURCES || fflush(files[i])) {
             status = clvox_fail(CLVOX_ERROR_FILE, "no temporary file for a stream can be written");
@@ -408,6 +475,31 @@ end:
     return status;
 }
 
+static int atlas_create(streaming *s)
+{
+    int status = CLVOX_OK;
+    clvox_context *ctx = s->run->ctx;
+    const clv_fluid_operator op = bench_operator(s->size, true, .01f);
+    struct {
+        clv_buffer **buffer;
+        size_t volumes;
+    } const all[] = {{&s->image, 1}, {&s->u, 3}, {&s->next, 3}, {&s->deformed, 1}, {&s->target, 1}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        CLV_TRY(clv_buffer_create(ctx, all[i].volumes * s->bytes, "bench data", all[i].buffer));
+    CLV_TRY(clv_buffer_write(ctx, s->target, 0, s->source, s->bytes));
+    CLV_TRY(clv_greedy_create(ctx, &op, &s->greedy));
+end:
+    return status;
+}
+
+static void atlas_destroy(streaming *s)
+{
+    clv_buffer **const all[] = {&s->image, &s->u, &s->next, &s->deformed, &s->target};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        clv_buffer_destroy(all[i]);
+    clv_greedy_destroy(&s->greedy);
+}
+
 int bench_ha2011_streams(bench_run *run)
 {
     int status = CLVOX_OK;
@@ -418,17 +510,19 @@ int bench_ha2011_streams(bench_run *run)
         s.size[a] = cpu && run->size[a] > 1 ? (run->size[a] + 1) / 2 : run->size[a];
     const size_t n = (size_t)s.size[0] * (size_t)s.size[1] * (size_t)s.size[2];
     s.bytes = n * sizeof(float);
-    s.source = malloc(SOURCES * s.bytes);
-    s.row = malloc(s.bytes);
+    const size_t held = SOURCES - 1 + ATLAS_VOLUMES;
+    s.source = malloc(held * s.bytes);
+    s.row = malloc(ATLAS_VOLUMES * s.bytes);
     if (!s.source || !s.row) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for the bench's data");
         goto end;
     }
-    for (size_t i = 0; i < SOURCES * n; i++)
+    for (size_t i = 0; i < held * n; i++)
         s.source[i] = (float)(i * 2654435761u % 1000) / 1000;
     CLV_TRY(clv_buffer_create(run->ctx, s.bytes, "bench data", &s.sum));
     for (int i = 0; i < TEMPORARY; i++)
         CLV_TRY(clv_buffer_create(run->ctx, s.bytes, "bench data", &s.tmp[i]));
+    CLV_TRY(atlas_create(&s));
     fprintf(run->out, "Chapter 4: streams of %d volumes of %dx%dx%d through the device\n", s.count, s.size[0],
             s.size[1], s.size[2]);
     CLV_TRY(ratios(&s));
@@ -436,10 +530,12 @@ int bench_ha2011_streams(bench_run *run)
     CLV_TRY(functions(&s));
     status = disk(&s);
     fprintf(run->out, "\n");
+    bench_ha2011_missing(run);
 end:
     for (int i = 0; i < TEMPORARY; i++)
         clv_buffer_destroy(&s.tmp[i]);
     clv_buffer_destroy(&s.sum);
+    atlas_destroy(&s);
     free(s.source);
     free(s.row);
     return status;

@@ -58,7 +58,7 @@ static void report(bench_run *run, const paper_table *t, const paper_line *line,
 {
     const record_samples *against = line->against == PAPER_ALONE ? NULL : &seconds[line->against];
     double voxels = (double)run->size[0] * run->size[1] * run->size[2];
-    char tile[32], kernel[64] = "", factor[32] = "", unit[96];
+    char tile[32], kernel[64] = "", factor[32] = "", rate[16] = "", unit[96];
     const char *verdict = "";
     record_paper paper = {.value = line->figure, .unit = unit, .device = t->device,
                           .conclusion = line->conclusion};
@@ -82,8 +82,10 @@ static void report(bench_run *run, const paper_table *t, const paper_line *line,
             verdict = paper.holds ? "  holds: " : "  does not hold: ";
         }
     }
-    fprintf(run->out, "%-35s %-18s %9.3f %5.0f%% %14s  %-14s%s%s\n", line->name, kernel, 1e3 * median,
-            100 * row.share, factor, line->said ? line->said : "", verdict,
+    if (line->operations > 0)
+        snprintf(rate, sizeof rate, "%.1f", 1e-9 * row.operations / median);
+    fprintf(run->out, "%-35s %-18s %9.3f %5.0f%% %8s %14s  %-14s%s%s\n", line->name, kernel, 1e3 * median,
+            100 * row.share, rate, factor, line->said ? line->said : "", verdict,
             row.paper ? line->conclusion : "");
     fflush(run->out);
     record_add(run->log, &row);
@@ -119,8 +121,8 @@ int paper_print(bench_run *run, bench_data *data, const paper_table *t)
     int status = CLVOX_OK;
     record_samples seconds[PAPER_LINES] = {{0}};
     bool cpu = clvox_context_limits(run->ctx)->type == CLVOX_DEVICE_CPU;
-    fprintf(run->out, "%-35s %-18s %9s %6s %14s  %-14s\n", "form", "kernel", "ms", "share", "factor (paper)",
-            t->heading);
+    fprintf(run->out, "%-35s %-18s %9s %6s %8s %14s  %-14s\n", "form", "kernel", "ms", "share", "GFLOP/s",
+            "factor (paper)", t->heading);
     for (int i = 0; i < t->count; i++) {
         const paper_line *line = &t->lines[i];
         bench_time time;

@@ -22,6 +22,7 @@ typedef struct paper_line {
     int (*check)(bench_check *c, const struct paper_line *line);
     int (*prepare)(bench_data *data, const struct paper_line *line); /* NULL: nothing */
     float sigma;
+    int inputs;                   /* of a mean */
     int devices;                  /* CLV_ON_...: where the line is worth a time */
     const clv_entry *entry;       /* whose kernel is shown; NULL: the one that takes longest */
     const char *variant;          /* of entry, forced; NULL: the planner's */

@@ -268,6 +268,8 @@ void bench_data_release(bench_data *d)
                           &d->solver[0], &d->solver[1]};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         clv_buffer_destroy(all[i]);
+    for (int i = 0; i < BENCH_OWN; i++)
+        clv_buffer_destroy(&d->own[i]);
     clv_tensor_design_destroy(&d->design);
     clv_fft_destroy(&d->fft);
     clv_particle_mesh_destroy(&d->mesh);

@@ -77,6 +77,8 @@ typedef struct clvox_label_comparison {
     /* mm: the larger of the two directed 95th percentiles of the distance between the label's border
      * voxels; NaN where the label is absent from one map. */
     double hausdorff95;
+    /* voxels_both over voxels_b, b being the target (Ha 2011, equation 3.14); NaN where b has none. */
+    double target_overlap;
 } clvox_label_comparison;
 
 /* One row for each label other than 0 that occurs in either map (rounded to whole numbers, inside the mask),

@@ -125,8 +125,8 @@ typedef struct clvox_surface_products {
  * areas a, and
  *   <A, B> = sum_i sum_j exp(-|x_i - y_j|^2 / width^2) a_i b_j (n_i . m_j)^p
  * over all pairs, with p = 1 for currents, which tell the two sides of a surface apart,
- * and p = 2 for varifolds, which do not (Ha 2011, section 3.4). width in mm, in which
- * details smaller than it count for little. No correspondence, closedness or equal
+ * (Ha 2011, section 3.2.2), and p = 2 for varifolds, which do not (Charon and Trouve 2013). width in mm, in
+ * which details smaller than it count for little. No correspondence, closedness or equal
  * number of triangles is needed. aa, bb and ab are exact to about 1e-6 of aa.
  * CLVOX_ERROR_ARGUMENT for a width that is not above 0, _DATA as clvox_surface_inspect. */
 CLVOX_API int clvox_surface_currents(clvox_context *context, const clvox_surface *a, const clvox_surface *b,

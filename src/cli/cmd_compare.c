@@ -77,20 +77,24 @@ static int labels(command *cli, const clvox_volume *a, const clvox_volume *b, co
     int count = clvox_compare_labels(a, b, mask, &rows);
     if (count < 0)
         return count;
-    double dice = 0, jaccard = 0, distance = 0;
-    int with_distance = 0;
+    double dice = 0, jaccard = 0, distance = 0, overlap = 0;
+    int with_distance = 0, in_target = 0;
     cJSON *list = cJSON_AddArrayToObject(to, "labels");
-    cli_print(cli, "%10s %10s %10s %8s %8s %14s\n", "label", "voxels_A", "voxels_B", "Dice", "Jaccard",
-              "Hausdorff95_mm");
+    cli_print(cli, "%10s %10s %10s %8s %8s %14s %14s\n", "label", "voxels_A", "voxels_B", "Dice", "Jaccard",
+              "Hausdorff95_mm", "target_overlap");
     for (int i = 0; i < count; i++) {
         const clvox_label_comparison *r = &rows[i];
-        cli_print(cli, "%10d %10zu %10zu %8.5f %8.5f %14.4f\n", r->label, r->voxels_a, r->voxels_b, r->dice,
-                  r->jaccard, r->hausdorff95);
+        cli_print(cli, "%10d %10zu %10zu %8.5f %8.5f %14.4f %14.5f\n", r->label, r->voxels_a, r->voxels_b,
+                  r->dice, r->jaccard, r->hausdorff95, r->target_overlap);
         dice += r->dice / count;
         jaccard += r->jaccard / count;
         if (isfinite(r->hausdorff95)) {
             distance += r->hausdorff95;
             with_distance++;
+        }
+        if (r->voxels_b) {
+            overlap += r->target_overlap;
+            in_target++;
         }
         cJSON *entry = cJSON_CreateObject();
         cJSON_AddNumberToObject(entry, "label", r->label);
@@ -99,10 +103,13 @@ static int labels(command *cli, const clvox_volume *a, const clvox_volume *b, co
         clvox_record_number(entry, "dice", r->dice);
         clvox_record_number(entry, "jaccard", r->jaccard);
         clvox_record_number(entry, "hausdorff95_mm", r->hausdorff95);
+        clvox_record_number(entry, "target_overlap", r->target_overlap);
         cJSON_AddItemToArray(list, entry);
     }
     distance = with_distance ? distance / with_distance : NAN;
-    cli_print(cli, "%10s %10s %10s %8.5f %8.5f %14.4f\n", "mean", "", "", dice, jaccard, distance);
+    overlap = in_target ? overlap / in_target : NAN;
+    cli_print(cli, "%10s %10s %10s %8.5f %8.5f %14.4f %14.5f\n", "mean", "", "", dice, jaccard, distance,
+              overlap);
     if (with_distance < count)
         cli_remark(cli, 0,
                    "%d of %d labels occur in one map only; their Dice is 0, their distance is left out of the average\n",
@@ -110,6 +117,7 @@ static int labels(command *cli, const clvox_volume *a, const clvox_volume *b, co
     clvox_record_number(to, "mean_dice", dice);
     clvox_record_number(to, "mean_jaccard", jaccard);
     clvox_record_number(to, "mean_hausdorff95_mm", distance);
+    clvox_record_number(to, "mean_target_overlap", overlap);
     clvox_label_comparison_destroy(&rows);
     return CLVOX_OK;
 }

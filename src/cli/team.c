@@ -30,10 +30,10 @@ bool cli_is_first(const command *cli)
     return !cli->team || cli->team->rank == 0;
 }
 
-/* Beside this program, where meson installs it. */
+/* Beside this program, where meson installs it, and of clvox-bench in a build folder. */
 static int open_module(void)
 {
-    static const char *const places[] = {"", "../libexec/clvox/"};
+    static const char *const places[] = {"", "../libexec/clvox/", "../src/cli/"};
     char self[4096], path[sizeof self + 32];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     self[length > 0 ? length : 0] = 0;

@@ -244,6 +244,7 @@ static int measure(void *user, size_t index, int worker)
     (void)worker;
     r->out.dice = 2 * both / sum;
     r->out.jaccard = both / (sum - both);
+    r->out.target_overlap = r->out.voxels_b ? both / (double)r->out.voxels_b : NAN;
     r->out.hausdorff95 = NAN;
     return r->out.voxels_a && r->out.voxels_b ? hausdorff(m->a, m->b, m->size, m->spacing, r) : CLVOX_OK;
 }

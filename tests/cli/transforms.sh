@@ -33,6 +33,9 @@ exits 0 clvox apply -i p_moving_labels.nii.gz -r p_fixed.nii.gz -t p_truth_warp.
 exits 0 clvox info l.nii.gz; prints 'uint8, label'; prints 'largest 4,'
 exits 0 clvox compare --labels l.nii.gz p_fixed_labels.nii.gz --json log/l.json
 json log/l.json 'j["comparison"]["mean_dice"] > 0.91 and j["comparison"]["mean_hausdorff95_mm"] < 1.3'
+prints 'target_overlap'
+json log/l.json 'abs(j["comparison"]["mean_target_overlap"] - sum(r["target_overlap"] for r in j["comparison"]["labels"]) / 4) < 1e-9'
+json log/l.json 'all(r["target_overlap"] > .8 for r in j["comparison"]["labels"])'
 
 begin "the order of the chain and ,-1"
 exits 0 clvox apply -i p_fixed.nii.gz -r p_moving.nii.gz -t turn.txt,-1 -t p_truth_inverse_warp.nii.gz -o back.nii.gz

@@ -261,6 +261,25 @@ static void distances_equal_those_found_by_trying_every(void **state)
     assert_true(clv_distance_squared(marked, size, spacing, got) == CLVOX_OK && got[0] >= 1e300);
 }
 
+static void the_share_of_the_target_that_is_covered(void **state)
+{
+    (void)state;
+    clvox_label_comparison *r = NULL;
+    clvox_volume *a = blank(9, 7, 5, 1, 2, 3, 1), *b = blank(9, 7, 5, 1, 2, 3, 1);
+    fill_box(a, 1, 2, 1, 1, 5, 5, 3);
+    fill_box(b, 1, 1, 1, 1, 4, 3, 3); /* 8 of 12 voxels are in both, of 24 in a */
+    fill_box(a, 2, 8, 0, 0, 9, 1, 1);
+    fill_box(b, 3, 8, 6, 4, 9, 7, 5);
+    assert_true(clvox_compare_labels(a, b, NULL, &r) == 3);
+    if (r)
+        assert_that(fabs(r[0].target_overlap - 8. / 12) < 1e-12 && isnan(r[1].target_overlap) &&
+                        r[2].target_overlap == 0,
+                    "%g %g %g", r[0].target_overlap, r[1].target_overlap, r[2].target_overlap);
+    clvox_label_comparison_destroy(&r);
+    clvox_volume_destroy(&a);
+    clvox_volume_destroy(&b);
+}
+
 static void no_label_at_all_is_said(void **state)
 {
     (void)state;
@@ -286,6 +305,7 @@ static void labels(void)
     test_case(a_box_and_the_same_moved_by_two_voxels_of_3, "a box and the same moved by two voxels of 3 mm");
     test_case(distances_equal_those_found_by_trying_every,
               "distances equal those found by trying every voxel");
+    test_case(the_share_of_the_target_that_is_covered, "the share of the target that is covered");
     test_case(no_label_at_all_is_said, "no label at all is said");
     test_case(an_image_taken_for_a_label_map_is_said, "an image taken for a label map is said");
 }

@@ -20,12 +20,11 @@ typedef struct clv_elements {
     int count;
 } clv_elements;
 
-/* The inner product of targets and sources in the space of currents (or varifolds) with
- * the kernel k(x, y) = exp(-|x - y|^2 / width^2):
- *   sum_i sum_j k(x_i, y_j) a_i b_j (n_i . m_j)^p,
- * p = 1 for currents, 2 for varifolds (Ha 2011, section 3.4). All pairs are summed but
- * those of blocks further apart than CLV_CURRENTS_REACH widths; of a
- * buffer and itself, without a gradient, each pair once for both orders. */
+/* The inner product of targets and sources in the space of currents (or varifolds) with the kernel k(x, y) =
+ * exp(-|x - y|^2 / width^2): sum_i sum_j k(x_i, y_j) a_i b_j (n_i . m_j)^p, p = 1 for currents (Ha 2011,
+ * section 3.2.2), 2 for varifolds (Charon and Trouve 2013). All pairs are summed but those of blocks further
+ * apart than CLV_CURRENTS_REACH widths; of a buffer and itself, without a gradient, each pair once for both
+ * orders. */
 typedef struct clv_currents_args {
     clv_elements target, source;
     float width;

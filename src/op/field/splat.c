@@ -47,8 +47,8 @@ static const clv_variant total_variants[] = {
 static const char *const total_builds[] = {"-DHAS_FIELD=0 -DHAS_WEIGHTS=0", "-DHAS_FIELD=0 -DHAS_WEIGHTS=1", NULL};
 const clv_entry clv_entry_splat_total = CLV_ENTRY("field/splat", "splat_total", total_variants, total_builds);
 
-/* The power of two of units to 1: all voxels with the largest value in one place stay below 2^62. */
-static int unit_power(const clv_splat_args *a)
+/* All voxels with the largest value in one place stay below 2^62. */
+int clv_splat_power(const clv_splat_args *a)
 {
     int value, voxels;
     frexp(a->ones ? 1 : (double)a->most, &value);
@@ -79,7 +79,7 @@ int clv_splat(clvox_context *ctx, const clv_splat_args *a)
     if (!(a->most >= 0 && isfinite(a->most)))
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "splat: the largest value is %g; it must be a number",
                           (double)a->most);
-    const clv_arg most = CLV_FLOAT(a->ones ? 1 : a->most), scale = CLV_FLOAT(ldexpf(1, unit_power(a)));
+    const clv_arg most = CLV_FLOAT(a->ones ? 1 : a->most), scale = CLV_FLOAT(ldexpf(1, clv_splat_power(a)));
     const clv_arg size = CLV_INT4(a->size[0], a->size[1], a->size[2], 0);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_splat, build, a->in.size, 0, &kernel));
     if (kernel->variant->before && a->boxes && clv_splat_box_bytes(ctx) > 0 && from >= LEAST_BOXED) {
@@ -105,11 +105,11 @@ int clv_splat_total(clvox_context *ctx, const clv_splat_args *a, float factor, c
     const clv_kernel *kernel;
     const int n = a->size[0] * a->size[1] * a->size[2], line[3] = {n, 1, 1};
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_splat_total, total_builds[mean != NULL], line, 0, &kernel));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, line, (mean ? 36. : 20.) * n, CLV_BUF(a->sums),
-                       CLV_FLOAT(ldexpf(factor, -unit_power(a))), CLV_BUF(mean ? mean->weights->sums : NULL),
-                       CLV_FLOAT(mean ? ldexpf(1, -unit_power(mean->weights)) : 0),
-                       CLV_FLOAT(mean ? mean->least : 0), CLV_FLOAT(mean ? mean->outside : 0), CLV_BUF(out),
-                       CLV_INT(n)));
+    CLV_TRY(CLV_LAUNCH(
+        ctx, kernel, line, (mean ? 36. : 20.) * n, CLV_BUF(a->sums),
+        CLV_FLOAT(ldexpf(factor, -clv_splat_power(a))), CLV_BUF(mean ? mean->weights->sums : NULL),
+        CLV_FLOAT(mean ? ldexpf(1, -clv_splat_power(mean->weights)) : 0), CLV_FLOAT(mean ? mean->least : 0),
+        CLV_FLOAT(mean ? mean->outside : 0), CLV_BUF(out), CLV_INT(n)));
 end:
     return status;
 }

@@ -25,6 +25,7 @@ typedef struct clv_splat_args {
 } clv_splat_args;
 
 int clv_splat(clvox_context *ctx, const clv_splat_args *args);
+int clv_splat_power(const clv_splat_args *args); /* of two: units to 1 */
 size_t clv_splat_box_bytes(const clvox_context *ctx); /* 0: needs none */
 
 /* out = factor sums; or, with weights (args of ones with sums of their own), their mean, factor times sums over

@@ -127,7 +127,7 @@ def compare(a: ImageLike, b: ImageLike, mask: Optional[ImageLike] = None, *, rad
 
 def compare_labels(a: ImageLike, b: ImageLike, mask: Optional[ImageLike] = None) -> List[_results.LabelComparison]:
     """Overlap and distance of two label maps on one grid, a row for each label: label, voxels_a, voxels_b, voxels_both,
-    dice, jaccard, hausdorff95 (mm)."""
+    dice, jaccard, hausdorff95 (mm), target_overlap (voxels_both over voxels_b)."""
     rows = ctypes.POINTER(_abi.clvox_label_comparison)()
     count = call(lib.clvox_compare_labels, volume(a).struct(), volume(b).struct(), optional(mask), rows)
     try:
