@@ -4,21 +4,22 @@
 #include "common/field_row.clh"
 #include "common/grid.clh"
 
-static inline float3 gradient_at(__global const float *a, int x, int y, int z, int4 size, float4 inverse)
+/* IMAGE: a is an image object, 1-D or 3-D; else a buffer. */
+#include "papers/texture.clh"
+
+static inline float3 gradient_at(TEXTURE a, int x, int y, int z, int4 size, float4 inverse)
 {
-    int plane = size.x * size.y, row = z * plane + y * size.x;
-    int column = z * plane + x, line = y * size.x + x;
     float3 g;
-    g.x = (a[row + difference_above(x, size.x)] - a[row + difference_below(x)]) *
+    g.x = (TEXEL(a, difference_above(x, size.x), y, z, size) - TEXEL(a, difference_below(x), y, z, size)) *
           difference_scale(x, size.x, inverse.x);
-    g.y = (a[column + difference_above(y, size.y) * size.x] - a[column + difference_below(y) * size.x]) *
+    g.y = (TEXEL(a, x, difference_above(y, size.y), z, size) - TEXEL(a, x, difference_below(y), z, size)) *
           difference_scale(y, size.y, inverse.y);
-    g.z = (a[line + difference_above(z, size.z) * plane] - a[line + difference_below(z) * plane]) *
+    g.z = (TEXEL(a, x, y, difference_above(z, size.z), size) - TEXEL(a, x, y, difference_below(z), size)) *
           difference_scale(z, size.z, inverse.z);
     return g;
 }
 
-__kernel void gradient_item(__global const float *a, __global float *out, grid on)
+__kernel void gradient_item(TEXTURE a, __global float *out, grid on)
 {
     const int4 size = on.size;
     const float4 inverse = on.inverse;
@@ -29,6 +30,7 @@ __kernel void gradient_item(__global const float *a, __global float *out, grid o
               size.x * size.y * size.z);
 }
 
+#if !IMAGE
 __kernel void gradient_row(__global const float *a, __global float *out, grid on)
 {
     const int4 size = on.size;
@@ -94,3 +96,4 @@ __kernel void gradient_local(__global const float *a, __global float *out, grid 
         here = above;
     }
 }
+#endif

@@ -8,6 +8,8 @@
  * one-sided at the borders, 0 along an axis of one voxel. spacing in mm.
  * out: vector field. */
 int clv_gradient(clvox_context *ctx, const clv_image *a, clv_buffer *out);
+/* The same from an image object of a (texture.h), where the variant that is forced reads one; NULL: one for this call. */
+int clv_gradient_from(clvox_context *ctx, const clv_image *a, const clv_buffer *image, clv_buffer *out);
 
 extern const clv_entry clv_entry_gradient;
 

@@ -12,6 +12,8 @@ static void gradient_against_the_reference(void **state)
     (void)state;
     clvox_context *ctx = harness_context();
     int count = getenv("CLVOX_TEST_TINY") ? 6 : 8;
+    if (harness_variant()->image) /* which may be 2048 voxels wide at most */
+        count--;
     for (int s = 0; s < count; s++) {
         size_t n = (size_t)sizes[s][0] * (size_t)sizes[s][1] * (size_t)sizes[s][2];
         float *a = malloc(n * sizeof(float)), *got = malloc(3 * n * sizeof(float));
@@ -21,7 +23,7 @@ static void gradient_against_the_reference(void **state)
             a[n / 2] = NAN;
         clv_buffer *in = harness_upload(ctx, a, n * sizeof(float));
         clv_buffer *out = harness_output(ctx, 3 * n * sizeof(float));
-        assert_int_equal(clv_gradient(ctx, CLV_VOLUME_MM(in, sizes[s], spacing), out), CLVOX_OK);
+        assert_ok(clv_gradient(ctx, CLV_VOLUME_MM(in, sizes[s], spacing), out));
         harness_download_field(ctx, out, got, n);
         ref_gradient(a, sizes[s], spacing, want);
         double error = harness_error(got, want, 3 * n, 2e-5, 5e-7);

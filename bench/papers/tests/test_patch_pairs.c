@@ -63,20 +63,6 @@ static void takes_an_empty_band(void **state)
     assert_int_equal(clv_patch_pairs(harness_context(), &args), CLVOX_OK);
 }
 
-static void refuses_images(void **state)
-{
-    (void)state;
-    clvox_context *ctx = harness_context();
-    const clv_entry *entry = &clv_entry_patch_pairs;
-    const clv_kernel *kernel;
-    if (clvox_context_limits(ctx)->type != CLVOX_DEVICE_CPU)
-        test_skip("not a CPU device");
-    assert_ok(clv_force_variant(ctx, entry->name, "image", 0));
-    int status = clv_kernel_get(ctx, entry, NULL, (const int[3]){64, 1, 1}, 0, &kernel);
-    assert_ok(clv_force_variant(ctx, entry->name, NULL, -1));
-    assert_int_equal(status, CLVOX_ERROR_DEVICE);
-}
-
 int main(void)
 {
     harness_open();
@@ -84,9 +70,7 @@ int main(void)
     for (int i = 0; i < PAIRS; i++)
         if (!tiny || i == 0)
             check_memories(&problems[i]);
-    if (!tiny) {
+    if (!tiny)
         test_case(takes_an_empty_band, "an empty band has no neighbours");
-        test_case(refuses_images, "image memory is refused on CPU devices");
-    }
     return test_run("patch pairs", harness_close);
 }

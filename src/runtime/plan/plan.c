@@ -25,7 +25,7 @@ bool clv_variant_runs(const clvox_device_limits *limits, const clv_variant *vari
 {
     size_t local = local_bytes(variant, tile, local_extra);
     const int *rim = variant->rim;
-    if (variant->image && (limits->type == CLVOX_DEVICE_CPU || !limits->images))
+    if (variant->image && !limits->images)
         return false;
     if (tile.x <= 2 * rim[0] || tile.y <= 2 * rim[1] || tile.z <= 2 * rim[2])
         return false;

@@ -54,8 +54,7 @@ typedef struct clv_variant {
     int planes;           /* planes of such cells held at once; 0: (tile.z + 2 halo[2]) */
     int fixed_bytes;      /* local memory besides */
     bool no_local;        /* takes none of the local memory that depends on the call */
-    bool image;           /* reads a buffer as an image (CLV_IMAGE): where a device has these, never on CPU
-                             devices, which read images many times slower than buffers */
+    bool image;           /* reads an image object (CLV_IMAGE): where a device has these */
     int register_cap;     /* -cl-nv-maxrregcount, 0: none */
     bool optional;        /* kept for comparison: never chosen by itself */
     clv_tile tiles[CLV_MAX_TILES]; /* candidates, the preferred first; ends with x = 0 */

@@ -134,6 +134,46 @@ int clv_buffer_image(clvox_context *ctx, clv_buffer *buffer, const char *what)
     return CLVOX_OK;
 }
 
+int clv_image_create(clvox_context *ctx, const clv_buffer *from, const int size[3], const char *what,
+                     clv_buffer **out)
+{
+    int status = CLVOX_OK;
+    cl_int error;
+    cl_event event = NULL;
+    const cl_image_format format = {CL_R, CL_FLOAT};
+    cl_image_desc description = {.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER, .image_width = from->bytes / 4};
+    const size_t origin[3] = {0, 0, 0};
+    size_t region[3] = {0, 0, 0};
+    *out = NULL;
+    if (!ctx->limits.images)
+        return clvox_fail(CLVOX_ERROR_DEVICE, "%s has no image objects", ctx->limits.name);
+    clv_buffer *image = calloc(1, sizeof *image);
+    if (!image)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", what);
+    image->owner = ctx;
+    *out = image;
+    if (size) {
+        for (int a = 0; a < 3; a++)
+            region[a] = (size_t)size[a];
+        description = (cl_image_desc){.image_type = CL_MEM_OBJECT_IMAGE3D, .image_width = region[0],
+                                      .image_height = region[1], .image_depth = region[2]};
+    } else {
+        description.mem_object = from->mem;
+    }
+    image->image = clCreateImage(ctx->context, CL_MEM_READ_ONLY, &format, &description, NULL, &error);
+    CLV_CL(error, "clCreateImage", what);
+    if (!size)
+        return CLVOX_OK;
+    CLV_CL(clEnqueueCopyBufferToImage(ctx->queue, from->mem, image->image, 0, origin, region, 0, NULL,
+                                      CLV_EVENT(ctx, event)),
+           "clEnqueueCopyBufferToImage", what);
+    CLV_TRY(clv_timing_add(ctx, event, "(copy)", NULL, 8.0 * (double)(region[0] * region[1] * region[2])));
+end:
+    if (status < 0)
+        clv_buffer_destroy(out);
+    return status;
+}
+
 int clv_buffer_wrap(clvox_context *ctx, void *mem, size_t bytes, const char *what, clv_buffer *out)
 {
     int status = CLVOX_OK;
@@ -161,7 +201,8 @@ void clv_buffer_destroy(clv_buffer **buffer)
         clFinish((*buffer)->owner->queue);
     if ((*buffer)->image)
         clReleaseMemObject((*buffer)->image);
-    clReleaseMemObject((*buffer)->mem);
+    if ((*buffer)->mem)
+        clReleaseMemObject((*buffer)->mem);
     (*buffer)->owner->allocated -= (*buffer)->bytes;
     free(*buffer);
     *buffer = NULL;

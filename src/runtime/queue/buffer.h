@@ -12,8 +12,8 @@
 
 /* A device allocation. mem and image are cl_mem that only src/runtime touches. */
 typedef struct clv_buffer {
-    void *mem;
-    void *image; /* NULL but after clv_buffer_image */
+    void *mem;   /* NULL of clv_image_create */
+    void *image; /* NULL but after clv_buffer_image and clv_image_create */
     size_t bytes;
     char *host; /* the caller's memory that it lies in; NULL: its own */
     clvox_context *owner;
@@ -29,6 +29,11 @@ int clv_buffer_wrap(clvox_context *ctx, void *mem, size_t bytes, const char *wha
 /* Lets kernels read the buffer as an image1d_buffer_t of float4 too, passed by
  * CLV_IMAGE. For comparisons: CPU devices read images many times slower. */
 int clv_buffer_image(clvox_context *ctx, clv_buffer *buffer, const char *what);
+/* An image object, read only, of the single floats that a buffer holds, for comparisons: size NULL, a 1-D one that
+ * lies in the buffer itself; else a 3-D copy of what is there now. Passed by CLV_IMAGE; to be destroyed before
+ * the buffer. CLVOX_ERROR_DEVICE where the device has none. */
+int clv_image_create(clvox_context *ctx, const clv_buffer *from, const int size[3], const char *what,
+                     clv_buffer **out);
 /* Blocking transfers between host and device. CLVOX_ERROR_DEVICE where what is read is not what kernels see
  * (witness.h). */
 int clv_buffer_write(clvox_context *ctx, clv_buffer *buffer, size_t offset, const void *data,
