@@ -32,6 +32,7 @@ void paper_report_speed_up(bench_run *run, const paper_speed_up *of, const recor
     snprintf(name, sizeof name, "%s, plain C by %d thread%s of the host", of->name, of->threads,
              of->threads == 1 ? "" : "s");
     const record_row row = {.group = of->group, .name = name, .seconds = plain, .verified = true, .paper = &paper,
+                            .size = {run->size[0], run->size[1], run->size[2]},
                             .remark = "the reference, in double precision, on a smaller problem"};
     record_add(run->log, &row);
     fprintf(run->out, "%s: %.1f times as long as on the device", name, paper.here);

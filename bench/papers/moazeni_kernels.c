@@ -251,7 +251,7 @@ static void judge_scaling(bench_run *run, int block, const record_samples small[
     paper.holds = paper.here > 1.02;
     snprintf(name, sizeof name, "UnSync %s, by size", blocks[block]);
     record_add(run->log, &(record_row){.group = "moazeni2009", .name = name, .seconds = &large[2], .verified = true,
-                                       .paper = &paper});
+                                       .size = {run->size[0], run->size[1], run->size[2]}, .paper = &paper});
     fprintf(run->out, "%s: from the smallest to the largest UnSync's time grows %.2f times as much as ThreadSync's: that\n"
             "%s %s\n", blocks[block], paper.here, paper.conclusion, paper.holds ? "holds" : "does not hold");
 }
