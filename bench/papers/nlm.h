@@ -30,5 +30,7 @@ int bench_band_search(void *what);
 
 /* Rows of what is done with the neighbours that the last search found. */
 int bench_nlm_updates(bench_run *run, bench_band *b);
+/* Times a search as b->form says, its weights and one step of equation 15. */
+int bench_nlm_step(bench_run *run, bench_band *b, bench_time *time);
 
 #endif

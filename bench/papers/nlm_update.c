@@ -204,3 +204,26 @@ end:
     release(&u);
     return status;
 }
+
+static int call_all(void *what)
+{
+    update *u = what;
+    int status = bench_band_search(u->b);
+    if (status >= 0)
+        status = call_weights(u);
+    if (status >= 0)
+        status = prepare_step(u);
+    return status < 0 ? status : call_step(u);
+}
+
+int bench_nlm_step(bench_run *run, bench_band *b, bench_time *time)
+{
+    int status = CLVOX_OK;
+    update u = {.b = NULL};
+    CLV_TRY(verify(run->ctx));
+    CLV_TRY(create(b, &u));
+    CLV_TRY(bench_measure(run, call_all, &u, NULL, time));
+end:
+    release(&u);
+    return status;
+}

@@ -38,9 +38,9 @@ class Fit(c.Structure):
 
 
 class Denoise(c.Structure):
-    _fields_ = [("model", c.c_int), ("solver", c.c_int), ("reweight", c.c_int), ("bregman", c.c_int),
+    _fields_ = [("size", c.c_size_t), ("model", c.c_int), ("reweight", c.c_int), ("bregman", c.c_int),
                 ("lam", c.c_double), ("iterations", c.c_int), ("tolerance", c.c_double),
-                ("eps", c.c_double), ("progress", c.c_void_p), ("user", c.c_void_p)]
+                ("progress", c.c_void_p), ("user", c.c_void_p)]
 
 
 class Denoised(c.Structure):

@@ -5,13 +5,13 @@
 
 #include "bench/rows/check.h"
 #include "op/tensor/links.h"
-#include "op/tensor/tv.h"
+#include "bench/papers/op/tensor_tv.h"
 #include "ref/tensor/mppca.h"
 #include "ref/tensor/fit.h"
 #include "ref/tensor/links.h"
 #include "ref/tensor/measures.h"
 #include "ref/tensor/primal_dual.h"
-#include "ref/tensor/tv.h"
+#include "bench/papers/ref/tensor_tv.h"
 
 /* ---- fits ---- */
 
@@ -150,7 +150,7 @@ static ref_tensor_tv model_of(bench_check *c, clv_tensor_coupling coupling)
                            .coupling = coupling,
                            .lambda = 10,
                            .eps = (double)1e-4f,
-                           .relax = 1,
+                           .dt = (double)2e-4f,
                            .floor = (double)1e-6f};
 }
 

@@ -4,7 +4,7 @@
 #include "op/tensor/mppca.h"
 #include "op/tensor/links.h"
 #include "op/tensor/measures.h"
-#include "op/tensor/tv.h"
+#include "bench/papers/op/tensor_tv.h"
 
 enum { K = BENCH_VOLUMES };
 
@@ -92,7 +92,7 @@ static clv_tensor_tv_args tv_args(const bench_data *d, clv_tensor_coupling coupl
 {
     return (clv_tensor_tv_args){
         .data = {d->tensor_data, {d->size[0], d->size[1], d->size[2]}, {1, 1, 1}, 6},
-        .links = d->links, .coupling = coupling, .lambda = 10, .eps = 1e-4f, .relax = 1, .floor = 1e-6f,
+        .links = d->links, .coupling = coupling, .lambda = 10, .eps = 1e-4f, .dt = 2e-4f, .floor = 1e-6f,
         .partial = d->partial, .state = d->state,
     };
 }

@@ -47,10 +47,16 @@ end:
 static int descend(bench_data *d, clv_tensor_scheme scheme)
 {
     clv_tensor_tv_args args = {.data = {.buffer = d->field[1], .spacing = {1, 1, 1}, .components = 6},
-                               .links = d->half_links, .coupling = CLV_TENSOR_LOCAL, .lambda = 10, .eps = 1e-4f, .relax = 1,
+                               .links = d->half_links, .coupling = CLV_TENSOR_LOCAL, .lambda = 10, .eps = 1e-4f, .dt = 2e-4f,
                                .floor = 1e-6f, .partial = d->partial, .state = d->state};
+    clv_buffer *scratch = NULL;
     half_size(d, args.data.size);
-    return clv_tensor_tv_schemes(d->ctx, &args, scheme, CLV_TENSOR_BLOCK_STEPS, d->field[0], d->nine);
+    int status = clv_tensor_tv_schemes(d->ctx, &args, scheme, CLV_TENSOR_BLOCK_STEPS,
+                                       &(clv_tensor_fields){d->field[0], d->nine, &scratch});
+    if (scratch && clv_finish(d->ctx) < 0 && status >= 0)
+        status = CLVOX_ERROR_DEVICE;
+    clv_buffer_destroy(&scratch);
+    return status;
 }
 
 static int row_tv_overlap(bench_data *d)
@@ -108,7 +114,7 @@ static int check_descent(bench_check *c, clv_tensor_scheme scheme)
     size_t m = half_voxels(c->data);
     float *data = (float *)c->more;
     ref_tensor_tv model = {.w = {1, 1, 1}, .data = data, .coupling = CLV_TENSOR_LOCAL, .lambda = 10,
-                           .eps = (double)1e-4f, .relax = 1, .floor = (double)1e-6f};
+                           .eps = (double)1e-4f, .dt = (double)2e-4f, .floor = (double)1e-6f};
     half_size(c->data, model.size);
     for (size_t i = 0; i < 6 * m; i++) {
         data[i] = c->tensor_data[i / m * c->n + i % m];

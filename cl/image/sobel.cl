@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Magnitude of the Sobel gradient: along each axis the difference of
- * difference.clh, smoothed by 1/4 1/2 1/4 along the two others (the edge value
- * repeated). */
+/* Magnitude of the Sobel gradient: along each axis the central difference, smoothed by
+ * 1/4 1/2 1/4 along the two others; the edge value is repeated. */
 #include "common/difference.clh"
 #include "common/field_row.clh"
 #include "common/grid.clh"
@@ -21,24 +20,21 @@
         along_z = high - low;                                                            \
     } while (0)
 
-/* Starts of the nine rows around (y, z), and the scales of the derivatives. */
+/* Starts of the nine rows around (y, z). */
 typedef struct around {
     int row[3][3];
-    float scale_y, scale_z;
 } around;
 
-static inline void find_rows(around *a, int y, int z, int4 size, float4 inverse)
+static inline void find_rows(around *a, int y, int z, int4 size)
 {
     int ys[3] = {difference_below(y), y, difference_above(y, size.y)};
     int zs[3] = {difference_below(z), z, difference_above(z, size.z)};
     for (int k = 0; k < 3; k++)
         for (int j = 0; j < 3; j++)
             a->row[k][j] = (zs[k] * size.y + ys[j]) * size.x;
-    a->scale_y = difference_scale(y, size.y, inverse.y) / 16.0f;
-    a->scale_z = difference_scale(z, size.z, inverse.z) / 16.0f;
 }
 
-static inline float sobel_at(__global const float *in, const around *rows, int x, int4 size, float4 inverse)
+static inline float sobel_at(__global const float *in, const around *rows, int x, int4 size, float4 scale)
 {
     int xs[3] = {difference_below(x), x, difference_above(x, size.x)};
     float smooth[3], along_y[3], along_z[3];
@@ -47,9 +43,9 @@ static inline float sobel_at(__global const float *in, const around *rows, int x
         COLUMN(float, AT, smooth[i], along_y[i], along_z[i]);
 #undef AT
     }
-    float dx = (smooth[2] - smooth[0]) * (difference_scale(x, size.x, inverse.x) / 16.0f);
-    float dy = (along_y[0] + 2.0f * along_y[1] + along_y[2]) * rows->scale_y;
-    float dz = (along_z[0] + 2.0f * along_z[1] + along_z[2]) * rows->scale_z;
+    float dx = (smooth[2] - smooth[0]) * scale.x;
+    float dy = (along_y[0] + 2.0f * along_y[1] + along_y[2]) * scale.y;
+    float dz = (along_z[0] + 2.0f * along_z[1] + along_z[2]) * scale.z;
     return sqrt(dx * dx + dy * dy + dz * dz);
 }
 
@@ -89,17 +85,14 @@ static inline void make_strip(const cells *c, strip *to)
 __kernel void sobel_march(__global const float *in, __global float *out, grid on)
 {
     const int4 size = on.size;
-    const float4 inverse = on.inverse;
+    const float4 scale = on.inverse / 32.0f;
     int x = get_global_id(0), y = get_global_id(1) * ITEM_Y, z = get_global_id(2) * MARCH;
     if (x >= size.x || y >= size.y || z >= size.z)
         return;
     int plane = size.x * size.y, rows[ITEM_Y + 2];
     const int columns[3] = {difference_below(x), x, difference_above(x, size.x)}, last = size.z - 1;
-    float scale_x = difference_scale(x, size.x, inverse.x) / 16.0f, scale_y[ITEM_Y];
     for (int j = 0; j < ITEM_Y + 2; j++)
         rows[j] = min(max(y + j - 1, 0), size.y - 1) * size.x;
-    for (int j = 0; j < ITEM_Y; j++)
-        scale_y[j] = difference_scale(min(y + j, size.y - 1), size.y, inverse.y) / 16.0f;
     cells next;
     strip below, here, above;
     read_cells(in + difference_below(z) * plane, rows, columns, &next);
@@ -108,14 +101,13 @@ __kernel void sobel_march(__global const float *in, __global float *out, grid on
     make_strip(&next, &here);
     read_cells(in + min(z + 1, last) * plane, rows, columns, &next);
     for (int m = 0; m < MARCH && z <= last; m++, z++) {
-        float scale_z = difference_scale(z, size.z, inverse.z) / 16.0f;
         make_strip(&next, &above);
         if (m + 1 < MARCH)
             read_cells(in + min(z + 2, last) * plane, rows, columns, &next);
         for (int j = 0; j < ITEM_Y; j++) {
-            float dx = (below.along_x[j] + 2.0f * here.along_x[j] + above.along_x[j]) * scale_x;
-            float dy = (below.along_y[j] + 2.0f * here.along_y[j] + above.along_y[j]) * scale_y[j];
-            float dz = (above.smooth[j] - below.smooth[j]) * scale_z;
+            float dx = (below.along_x[j] + 2.0f * here.along_x[j] + above.along_x[j]) * scale.x;
+            float dy = (below.along_y[j] + 2.0f * here.along_y[j] + above.along_y[j]) * scale.y;
+            float dz = (above.smooth[j] - below.smooth[j]) * scale.z;
             if (y + j < size.y)
                 out[z * plane + rows[j + 1] + x] = sqrt(dx * dx + dy * dy + dz * dz);
         }
@@ -126,7 +118,7 @@ __kernel void sobel_march(__global const float *in, __global float *out, grid on
 
 /* Output x to x + SPAN - 1, all inside: columns first, then along x. */
 static inline void sobel_span(__global const float *in, __global float *out, const around *rows, int x,
-                              float scale_x)
+                              float4 scale)
 {
     float smooth[SPAN + 8], along_y[SPAN + 8], along_z[SPAN + 8];
     for (int i = 0; i < SPAN; i += 8) {
@@ -144,11 +136,11 @@ static inline void sobel_span(__global const float *in, __global float *out, con
 #undef AT
     }
     for (int i = 0; i < SPAN; i += 8) {
-        float8 dx = (vload8(0, smooth + i + 2) - vload8(0, smooth + i)) * scale_x;
+        float8 dx = (vload8(0, smooth + i + 2) - vload8(0, smooth + i)) * scale.x;
         float8 dy = vload8(0, along_y + i) + 2.0f * vload8(0, along_y + i + 1) + vload8(0, along_y + i + 2);
         float8 dz = vload8(0, along_z + i) + 2.0f * vload8(0, along_z + i + 1) + vload8(0, along_z + i + 2);
-        dy *= rows->scale_y;
-        dz *= rows->scale_z;
+        dy *= scale.y;
+        dz *= scale.z;
         STORE8(sqrt(dx * dx + dy * dy + dz * dz), out + x + i);
     }
 }
@@ -156,23 +148,22 @@ static inline void sobel_span(__global const float *in, __global float *out, con
 __kernel void sobel_row(__global const float *in, __global float *out, grid on)
 {
     const int4 size = on.size;
-    const float4 inverse = on.inverse;
+    const float4 scale = on.inverse / 32.0f;
     int y = get_global_id(1), z = get_global_id(2);
     if (y >= size.y || z >= size.z)
         return;
     around rows;
-    find_rows(&rows, y, z, size, inverse);
+    find_rows(&rows, y, z, size);
     __global float *to = out + (z * size.y + y) * size.x;
-    float scale_x = inverse.x / 32.0f;
     int x = 1;
-    to[0] = sobel_at(in, &rows, 0, size, inverse);
+    to[0] = sobel_at(in, &rows, 0, size, scale);
     for (; x + SPAN < size.x; x += SPAN)
-        sobel_span(in, to, &rows, x, scale_x);
+        sobel_span(in, to, &rows, x, scale);
     /* The last span overlaps the one before rather than going voxel by voxel. */
     if (x > 1 && x < size.x - 1) {
-        sobel_span(in, to, &rows, size.x - 1 - SPAN, scale_x);
+        sobel_span(in, to, &rows, size.x - 1 - SPAN, scale);
         x = size.x - 1;
     }
     for (; x < size.x; x++)
-        to[x] = sobel_at(in, &rows, x, size, inverse);
+        to[x] = sobel_at(in, &rows, x, size, scale);
 }

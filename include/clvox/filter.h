@@ -37,8 +37,8 @@ CLVOX_API int clvox_filter_gaussian(clvox_context *context, const clvox_volume *
                                     const double sigma[3], int in_voxels, clvox_volume **out);
 
 /* Edges: the length of the gradient in units a millimetre, by Sobel's operator
- * in three dimensions (central differences, one-sided at the border, smoothed
- * by 1/4 1/2 1/4 across). The result is scalar, one frame for each of the
+ * in three dimensions (central differences, smoothed by 1/4 1/2 1/4 across; edge
+ * values are repeated). The result is scalar, one frame for each of the
  * volume's. CLVOX_ERROR_ARGUMENT for a grid whose axes are more than half a
  * degree from right angles. */
 CLVOX_API int clvox_filter_sobel(clvox_context *context, const clvox_volume *volume,

@@ -153,32 +153,24 @@ CLVOX_API int clvox_tensor_coherence(const clvox_volume *fa, const clvox_volume 
 /* ---- denoising of tensors ------------------------------------------------- */
 
 /* Definitions of total variation for tensors; the data term is always
- * lambda/2 sum |D - f|^2 over all nine entries. */
+ * lambda/2 sum |D - f|^2 over all nine entries. Minimised by algorithm 2 of Chambolle and Pock 2011, convex in D. */
 typedef enum clvox_tensor_model {
     CLVOX_TENSOR_MODEL_LOCAL = 0, /* sum over voxels of |grad D|_F: edges of the components coincide */
-    CLVOX_TENSOR_MODEL_PAPER,     /* sqrt(sum_ij TV[d_ij]^2) (Moazeni et al. 2009) */
+    CLVOX_TENSOR_MODEL_PAPER,     /* sqrt(sum_ij TV[d_ij]^2) (Moazeni et al. 2009, whose equation 1 prints no root) */
     CLVOX_TENSOR_MODEL_LOG        /* LOCAL of the matrix logarithms */
 } clvox_tensor_model;
-
-typedef enum clvox_tensor_solver {
-    CLVOX_TENSOR_PRIMAL_DUAL = 0, /* Chambolle and Pock 2011, algorithm 2, on the convex model in D */
-    CLVOX_TENSOR_DESCENT          /* the paper's: explicit steps in L, D = L L^T; not for LOG */
-} clvox_tensor_solver;
 
 typedef struct clvox_tensor_denoise_options {
     size_t size; /* of this struct, as clvox_tensor_denoise_defaults sets it */
     clvox_tensor_model model;
-    clvox_tensor_solver solver;
     int reweight;      /* rounds after plain total variation that smooth less where the round before
-                          found an edge (Candes et al. 2008); primal-dual, not for PAPER; -1: two where
+                          found an edge (Candes et al. 2008); not for PAPER; -1: two where
                           that is possible and bregman is -1 */
     int bregman;       /* Bregman iterations (Osher et al. 2005), 1: plain total variation; -1: three, or
                           none with rounds of reweighting */
     double lambda;     /* per 1e-3 mm^2/s (LOG: a number); -1: from the noise */
     int iterations;    /* of each Bregman iteration; -1: until the tolerance */
-    double tolerance;  /* stop when the energy is known to be no more than this share above its minimum
-                          (descent: when ten steps lower it by less) */
-    double eps;        /* descent: |grad| is the root of its square + eps, in (1e-3 mm^2/s)^2 */
+    double tolerance;  /* stop when the energy is known to be no more than this share above its minimum */
     clvox_progress progress; /* may be NULL */
     void *user;
 } clvox_tensor_denoise_options;
@@ -191,7 +183,7 @@ typedef struct clvox_tensor_denoise_result {
                            where lambda was given */
     double lambda;
     double energy[2];   /* of f and of the result, with the data term against f */
-    double gap;         /* of the last Bregman iteration: (energy - dual) / energy; descent: NaN */
+    double gap;         /* of the last Bregman iteration: (energy - dual) / energy */
     int iterations;     /* in all */
     int bregman;
     int reweight;       /* rounds */
@@ -203,8 +195,8 @@ typedef struct clvox_tensor_denoise_result {
     double seconds;
 } clvox_tensor_denoise_result;
 
-/* The local model, primal-dual, two rounds of reweighting, lambda from the noise and from how
- * much of the differences between neighbours it explains. */
+/* The local model, two rounds of reweighting, lambda from the noise and from how much of the
+ * differences between neighbours it explains. */
 CLVOX_API void clvox_tensor_denoise_defaults(clvox_tensor_denoise_options *options);
 
 /* The options by name (clvox/options.h). Static. */

@@ -9,7 +9,6 @@
 #include "clvox/tensor.h"
 #include "op/image/pointwise.h"
 #include "op/tensor/primal_dual.h"
-#include "op/tensor/tv.h"
 #include "runtime/device/host.h"
 #include "transform/field.h"
 #include "tensor/noise.h"
@@ -20,7 +19,7 @@
 static const float UNIT = 1e3f;
 static const float FLOOR = 0.01f;
 
-enum { CHECK_EVERY = 10, MOST_ITERATIONS = 500, MOST_DESCENT = 2000 };
+enum { CHECK_EVERY = 10, MOST_ITERATIONS = 500 };
 
 typedef struct denoise {
     clvox_context *ctx;
@@ -40,7 +39,7 @@ void clvox_tensor_denoise_defaults(clvox_tensor_denoise_options *options)
     CLV_GIVEN_OR(, options);
     *options = (clvox_tensor_denoise_options){
         .size = sizeof *options, .reweight = -1, .bregman = -1, .lambda = -1, .iterations = -1,
-        .tolerance = 2e-3, .eps = 1e-4};
+        .tolerance = 2e-3};
 }
 
 /* ---- what is asked for -------------------------------------------------- */
@@ -124,7 +123,7 @@ end:
     return status;
 }
 
-/* ---- the solvers -------------------------------------------------------- */
+/* ---- the solver --------------------------------------------------------- */
 
 static int tell(const denoise *run, double share)
 {
@@ -159,40 +158,6 @@ end:
     return status;
 }
 
-static int descent(denoise *run)
-{
-    int status = CLVOX_OK, steps = 0;
-    const clvox_tensor_denoise_options *o = run->options;
-    const bool fixed = o->iterations > 0;
-    const int most = fixed ? o->iterations : MOST_DESCENT;
-    clv_buffer *partial = NULL, *state = NULL;
-    clv_tensor_tv_args args = {
-        .data = run->pd.data, .links = run->links, .lambda = run->pd.lambda, .eps = (float)o->eps, .relax = 1,
-        .coupling = run->pd.paper ? CLV_TENSOR_PAPER : CLV_TENSOR_LOCAL, .floor = FLOOR};
-    double energy = INFINITY, before = INFINITY;
-    CLV_TRY(clv_buffer_create(run->ctx, CLV_TENSOR_TV_PARTIALS * sizeof(float), "partial sums", &partial));
-    CLV_TRY(clv_buffer_create(run->ctx, CLV_TENSOR_TV_STATE * sizeof(float), "sums", &state));
-    args.partial = partial;
-    args.state = state;
-    while (steps < most && (fixed || !(before - energy <= o->tolerance * energy))) {
-        int now_steps = most - steps < CHECK_EVERY ? most - steps : CHECK_EVERY;
-        float value;
-        CLV_TRY(clv_tensor_tv_descend(run->ctx, &args, now_steps, run->pd.tensor, run->pd.ahead));
-        steps += now_steps;
-        CLV_TRY(clv_tensor_tv_energy(run->ctx, &args, run->pd.tensor));
-        CLV_TRY(clv_buffer_read(run->ctx, state, CLV_TENSOR_TV_ENERGY * sizeof(float), &value, sizeof value));
-        before = energy;
-        energy = (double)value;
-        CLV_TRY(tell(run, (double)steps / most));
-    }
-    run->result->gap = NAN;
-    run->result->iterations += steps;
-end:
-    clv_buffer_destroy(&partial);
-    clv_buffer_destroy(&state);
-    return status;
-}
-
 /* Bregman: what an iteration took away is put on the data of the next. */
 static int bregman(denoise *run)
 {
@@ -202,7 +167,7 @@ static int bregman(denoise *run)
         if (run->round)
             CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, &data, run->data, run->first,
                                   run->pd.tensor, (float[4]){1, 1, -1, 0}));
-        CLV_TRY(run->options->solver == CLVOX_TENSOR_DESCENT ? descent(run) : primal_dual(run));
+        CLV_TRY(primal_dual(run));
     }
 end:
     return status;
@@ -307,7 +272,7 @@ end:
 static void settle(denoise *run)
 {
     const clvox_tensor_denoise_options *o = run->options;
-    bool possible = o->model != CLVOX_TENSOR_MODEL_PAPER && o->solver == CLVOX_TENSOR_PRIMAL_DUAL;
+    bool possible = o->model != CLVOX_TENSOR_MODEL_PAPER;
     run->reweight = o->reweight >= 0 ? o->reweight : o->bregman < 0 && possible ? 2 : 0;
     run->bregman = o->bregman > 0 ? o->bregman : run->reweight ? 1 : 3;
     run->rounds = run->reweight ? 1 + run->reweight : run->bregman;

@@ -11,7 +11,6 @@
 static const char *const method_words[] = {"ols", "wls", "iwls", "nlls", NULL};
 static const char *const scan_words[] = {"none", "mppca", NULL};
 static const char *const model_words[] = {"local", "paper", "log", NULL};
-static const char *const solver_words[] = {"primal-dual", "descent", NULL};
 
 /* ---- no effect ---------------------------------------------------------- */
 
@@ -37,14 +36,6 @@ static const char *tolerance_of_denoise(const clv_option *row, const void *value
     (void)row;
     (void)text;
     return o->iterations > 0 ? "with --iterations" : NULL;
-}
-
-static const char *eps_of_denoise(const clv_option *row, const void *values, const char *text)
-{
-    const clvox_tensor_denoise_options *o = values;
-    (void)row;
-    (void)text;
-    return o->solver != CLVOX_TENSOR_DESCENT ? "without --solver descent" : NULL;
 }
 
 /* The same of what tensor_all holds of them. */
@@ -154,23 +145,10 @@ static int read_bmax(const clv_option *row, const char *text, void *values)
          .unset = true,                                                                                  \
          .help = "in each Bregman iteration, instead of a tolerance",                                    \
          .idle = idle_of(NULL)},                                                                         \
-        {.name = "tolerance",                                                                            \
-         .type = CLVOX_OPTION_NUMBER,                                                                    \
-         CLV_FIELD(holder, at tolerance),                                                                \
-         .open = CLV_OPTION_ABOVE,                                                                       \
-         .argument = "X",                                                                                \
-         .help = "stop within this fraction of the minimum energy",                                      \
-         .idle = idle_of(tolerance_of_denoise)},                                                         \
-        {.name = "solver",                                                                               \
-         .type = CLVOX_OPTION_CHOICE,                                                                    \
-         CLV_FIELD(holder, at solver),                                                                   \
-         .words = solver_words,                                                                          \
-         .help = "descent: the paper's steps in L, D = L L'",                                            \
-         .idle = idle_of(NULL)},                                                                         \
     {                                                                                                    \
-        .name = "eps", .type = CLVOX_OPTION_NUMBER, CLV_FIELD(holder, at eps), .open = CLV_OPTION_ABOVE, \
-        .argument = "X", .help = "descent: |grad| is replaced by sqrt(|grad|^2 + X)",                    \
-        .idle = idle_of(eps_of_denoise)                                                                  \
+        .name = "tolerance", .type = CLVOX_OPTION_NUMBER, CLV_FIELD(holder, at tolerance),               \
+        .open = CLV_OPTION_ABOVE, .argument = "X",                                                       \
+        .help = "stop within this fraction of the minimum energy", .idle = idle_of(tolerance_of_denoise) \
     }
 
 #define OWN(idle) idle
@@ -212,7 +190,7 @@ static bool varies(const clv_option *row, char *out, size_t room)
                                         {"steps", "4 iwls, 10 nlls"},
                                         {"window", "5, wider from 125 volumes on"},
                                         {"reweight", "2"},
-                                        {"bregman", "3 with --model paper or descent"},
+                                        {"bregman", "3 with --model paper"},
                                         {"iterations", "until the tolerance"}};
     for (size_t i = 0; i < sizeof by / sizeof *by; i++)
         if (row->name && !strcmp(row->name, by[i][0])) {
@@ -278,21 +256,15 @@ int clv_tensor_fit_options_check(const clvox_tensor_fit_options *o)
 
 int clv_tensor_denoise_options_check(const clvox_tensor_denoise_options *o)
 {
-    const bool paper = o->model == CLVOX_TENSOR_MODEL_PAPER, descent = o->solver == CLVOX_TENSOR_DESCENT;
     int status = clv_options_check(&clv_tensor_denoise_table, o);
     if (status < 0)
         return status;
     if (o->reweight > 0 && o->bregman > 1)
         return clvox_fail(CLVOX_ERROR_ARGUMENT,
                           "Bregman iterations and rounds of reweighting: one or the other");
-    if (o->reweight > 0 && (paper || descent))
+    if (o->reweight > 0 && o->model == CLVOX_TENSOR_MODEL_PAPER)
         return clvox_fail(CLVOX_ERROR_ARGUMENT,
-                          "rounds of reweighting want the primal-dual solver of the local "
-                          "model or of logarithms");
-    if (descent && o->model == CLVOX_TENSOR_MODEL_LOG)
-        return clvox_fail(CLVOX_ERROR_ARGUMENT,
-                          "the descent keeps tensors positive, logarithms have no sign: "
-                          "the log model takes the primal-dual solver");
+                          "rounds of reweighting are for the local model and for logarithms");
     return CLVOX_OK;
 }
 

@@ -118,7 +118,7 @@ json log/w.txt '"copy" in j["error"] and isinstance(j["tune"], list)'
 begin "the planner's own choice is wrong where all candidates agree: the reference says so"
 cp -r "$kernels" all
 cp -r "$papers" all/papers
-sed -i 's/REAL step = 2.0f \* rate/REAL step = 2.2f * rate/' all/tensor/tv.clh
+sed -i 's/REAL step = 2.0f \* rate/REAL step = 2.2f * rate/' all/papers/tensor_tv.clh
 sed -i 's/sum += w \* w;/sum += 2.0f * w * w;/' all/papers/patch_pairs.cl
 for kernel in tensor_tv_overlap tensor_tv_block tensor_tv_none patch_pairs; do
     exits 1 env CLVOX_KERNEL_DIR="$work/all" "$program" tune -q --size 12 --seconds 0.001 --kernel $kernel

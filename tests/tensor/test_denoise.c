@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Denoising of whole tensor fields: nearer to a truth that is known, and what
- * the two solvers, masks and odd values make of it. */
+ * masks and odd values make of it. */
 #include "check.h"
 #include "clvox/tensor.h"
 #include "op/harness.h"
@@ -134,54 +134,6 @@ static void nearer(void)
     }
 }
 
-/* The descent rounds |grad| by eps: a little above the minimum of both. */
-static int solvers_set_up(void **state)
-{
-    (void)state;
-    scan_make((const int[3]){19, 16, 11}, (const double[3]){2, 2, 2}, 15, &shared.s);
-    return 0;
-}
-
-static void both_solvers_reach_the_same_minimum(void **state)
-{
-    const int *given = *state;
-    int model = given[0];
-    clvox_tensor_denoise_options o;
-    clvox_tensor_denoise_result dual, descent;
-    clvox_tensor_denoise_defaults(&o);
-    o.model = (clvox_tensor_model)model;
-    o.bregman = 1;
-    o.lambda = 6;
-    o.tolerance = 1e-4;
-    assert_ok(clvox_tensor_denoise(ctx, shared.s.fit.tensor, NULL, shared.s.mask, &o, &dual));
-    o.solver = CLVOX_TENSOR_DESCENT;
-    o.iterations = 3000;
-    assert_ok(clvox_tensor_denoise(ctx, shared.s.fit.tensor, NULL, shared.s.mask, &o, &descent));
-    double apart = distance(&shared.s, dual.tensor, descent.tensor);
-    double moved = distance(&shared.s, dual.tensor, shared.s.fit.tensor);
-    printf("# energies %.6g and %.6g; %.3g apart, moved by %.3g\n", dual.energy[1], descent.energy[1], apart,
-           moved);
-    assert_true(dual.gap <= 1e-4 && apart < .05 * moved);
-    clvox_volume_destroy(&dual.tensor);
-    clvox_volume_destroy(&descent.tensor);
-}
-
-static int solvers_tear_down(void **state)
-{
-    (void)state;
-    scan_free(&shared.s);
-    return 0;
-}
-
-static void solvers(void)
-{
-    test_set_up(solvers_set_up);
-    for (int model = 0; model < 2; model++)
-        test_case_at(both_solvers_reach_the_same_minimum, TEST_AT(model),
-                     "both solvers reach the same minimum: %s", model ? "paper" : "local");
-    test_tear_down(solvers_tear_down);
-}
-
 /* A field that varies by more than noise everywhere is smoothed less. */
 static int structure_set_up(void **state)
 {
@@ -289,12 +241,12 @@ static void a_constant_field_stays(void **state)
     clvox_volume_destroy(&flat);
 }
 
-static void a_solver_that_is_not_known_is_refused(void **state)
+static void a_model_that_is_not_known_is_refused(void **state)
 {
     (void)state;
     clvox_tensor_denoise_result r;
     clvox_tensor_denoise_options odd = shared.o;
-    odd.solver = (clvox_tensor_solver)(CLVOX_TENSOR_DESCENT + 1);
+    odd.model = (clvox_tensor_model)(CLVOX_TENSOR_MODEL_LOG + 1);
     odd.iterations = 1;
     assert_true(clvox_tensor_denoise(ctx, shared.s.fit.tensor, NULL, NULL, &odd, &r) ==
                     CLVOX_ERROR_ARGUMENT &&
@@ -346,7 +298,7 @@ static void odd_values(void)
     test_case(a_tensor_that_is_not_finite_stays_and_harms,
               "a tensor that is not finite stays and harms no neighbour");
     test_case(a_constant_field_stays, "a constant field stays as it is");
-    test_case(a_solver_that_is_not_known_is_refused, "a solver that is not known is refused");
+    test_case(a_model_that_is_not_known_is_refused, "a model that is not known is refused");
     test_case(an_empty_mask_no_noise_and_another_grid,
               "an empty mask, no noise and another grid are refused");
 }
@@ -355,7 +307,6 @@ int main(void)
 {
     ctx = harness_open();
     nearer();
-    solvers();
     structure();
     odd_values();
     return test_run("denoise", harness_close);

@@ -55,6 +55,168 @@ __kernel void force_recompute(FORCE_ARGUMENTS, __global const float *nine)
     }
 }
 
+/* Recompute as printed (3.1.1): a plane of work-items walks up MARCH planes with five planes of u in local memory,
+ * 15 (w + 4)(h + 4) floats, which shift by one each time. Tiles are one plane deep. LADEN: floats of local memory in
+ * all, more than are used, so that fewer groups fit a multiprocessor. */
+#ifdef LADEN
+#define LOCAL_FLOATS(used) LADEN
+#else
+#define LOCAL_FLOATS(used) (used)
+#endif
+
+#ifdef MARCHED
+#define PLANE (CELLS_X * CELLS_Y)
+
+INLINED void load_cell(__local float *cell, int c, int slot, __global const float *u, int x0, int y0, int z, int4 size)
+{
+    int x = clamp(x0 + c % CELLS_X, 0, size.x - 1), y = clamp(y0 + c / CELLS_X, 0, size.y - 1);
+    vec1 v = load_vec1(u, (clamp(z, 0, size.z - 1) * size.y + y) * size.x + x, size.x * size.y * size.z);
+    cell[slot * PLANE + c] = v.x;
+    cell[(5 + slot) * PLANE + c] = v.y;
+    cell[(10 + slot) * PLANE + c] = v.z;
+}
+
+__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
+void force_march(FORCE_ARGUMENTS, __global const float *nine)
+{
+    const int4 size = on.size;
+    const float4 inverse = on.inverse;
+    __local float cell[LOCAL_FLOATS(15 * PLANE)];
+    int item = get_local_id(1) * TILE_X + get_local_id(0), n = size.x * size.y * size.z;
+    int x0 = get_group_id(0) * TILE_X - HALO, y0 = get_group_id(1) * TILE_Y - HALO;
+    int x = get_global_id(0), y = get_global_id(1);
+    int here = 2 * PLANE + (y - y0) * CELLS_X + x - x0;
+    int from = get_group_id(2) * MARCH, to = min(from + MARCH, size.z);
+    for (int c = item; c < PLANE; c += TILE_X * TILE_Y)
+        for (int slot = 1; slot < 5; slot++)
+            load_cell(cell, c, slot, u, x0, y0, from + slot - 3, size);
+    for (int z = from; z < to; z++) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int c = item; c < PLANE; c += TILE_X * TILE_Y) {
+            for (int k = 0; k < 15; k++)
+                if (k % 5 < 4)
+                    cell[k * PLANE + c] = cell[(k + 1) * PLANE + c];
+            load_cell(cell, c, 4, u, x0, y0, z + 2, size);
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (x < size.x && y < size.y) {
+            int i = (z * size.y + y) * size.x + x;
+            vec1 f = IMAGE_FORCE(local_vec(cell, here, 5 * PLANE), x, y, z, i);
+#if PENALTY
+            f = plus1(f, local_flux_divergence(cell, here, 5 * PLANE, x, y, z, CELLS_X, PLANE, size, inverse,
+                                               lambda), 1.0f);
+#endif
+            store_vec(f, force, i, n);
+        }
+    }
+}
+
+#endif
+
+#ifdef KEPT
+/* Reuse as printed (3.1.1): the work-items of a tile, rim of two included, walk up MARCH planes with 32 planes in
+ * local memory. Slices are numbered from the one whose force is made, 0. */
+#define TILE (TILE_X * TILE_Y)
+enum {
+    U = 0,           /* u of slices -1 to 2, four planes a component; of slice -1 its du/dx of slice 0 has the place */
+    ALONG_Y = 12,    /* du/dy, du/dz and J of slice 0 */
+    ALONG_Z = 15,
+    DETERMINANT = 18,
+    NEXT = 19,       /* du/dx, du/dy, du/dz and J of slice 1 */
+    BEFORE = 29      /* the flux along z of slice -1 */
+};
+
+INLINED void put_cell(__local float *cell, int plane, int apart, vec1 v)
+{
+    cell[plane * TILE] = v.x;
+    cell[(plane + apart) * TILE] = v.y;
+    cell[(plane + 2 * apart) * TILE] = v.z;
+}
+
+INLINED vec1 get_cell(__local const float *cell, int plane, int apart)
+{
+    vec1 v;
+    v.x = cell[plane * TILE];
+    v.y = cell[(plane + apart) * TILE];
+    v.z = cell[(plane + 2 * apart) * TILE];
+    return v;
+}
+
+/* The flux of a cell of slice 0 or 1 along an axis, from what is kept of it; columns of A = I + Du are kept. */
+INLINED vec1 kept_flux(__local const float *cell, int slice, float lambda, int axis)
+{
+    vec1 ax = slice ? get_cell(cell, NEXT, 1) : get_cell(cell, U, 4);
+    vec1 ay = get_cell(cell, slice ? NEXT + 3 : ALONG_Y, 1), az = get_cell(cell, slice ? NEXT + 6 : ALONG_Z, 1);
+    vec1 c = axis == 0 ? cross1(ay, az) : (axis == 1 ? cross1(az, ax) : cross1(ax, ay));
+    return scaled1(c, -lambda * penalty_derivative1(cell[(slice ? NEXT + 9 : DETERMINANT) * TILE]));
+}
+
+__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
+void force_planes(FORCE_ARGUMENTS, __global const float *nine)
+{
+    const int4 size = on.size;
+    const float4 inverse = on.inverse;
+    __local float all[LOCAL_FLOATS(32 * TILE)];
+    int lx = get_local_id(0), ly = get_local_id(1), plane = size.x * size.y, n = plane * size.z;
+    int own_x = get_group_id(0) * GROUP_X + lx - 2, own_y = get_group_id(1) * GROUP_Y + ly - 2;
+    int x = clamp(own_x, 0, size.x - 1), y = clamp(own_y, 0, size.y - 1), column = y * size.x + x;
+    bool beside = lx > 0 && lx < TILE_X - 1 && ly > 0 && ly < TILE_Y - 1;
+    bool inner = lx > 1 && lx < TILE_X - 2 && ly > 1 && ly < TILE_Y - 2 && own_x < size.x && own_y < size.y;
+    int from = get_group_id(2) * MARCH, to = min(from + MARCH, size.z);
+    ends ex = ends_at(x, size.x, 1, inverse.x), ey = ends_at(y, size.y, TILE_X, inverse.y);
+    adjoint tx = adjoint_at(x, size.x, inverse.x), ty = adjoint_at(y, size.y, inverse.y);
+    int west = difference_below(x) - x, east = difference_above(x, size.x) - x;
+    int north = (difference_below(y) - y) * TILE_X, south = (difference_above(y, size.y) - y) * TILE_X;
+    __local float *cell = all + ly * TILE_X + lx;
+    for (int p = 0; p < 32; p++)
+        cell[p * TILE] = 0.0f;
+    put_cell(cell, U + 2, 4, load_vec1(u, column + clamp(from - 2, 0, size.z - 1) * plane, n));
+    put_cell(cell, U + 3, 4, load_vec1(u, column + clamp(from - 1, 0, size.z - 1) * plane, n));
+    for (int z = from - 2; z < to; z++) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        put_cell(cell, BEFORE, 1, kept_flux(cell, 0, lambda, 2));
+        put_cell(cell, U, 4, get_cell(cell, NEXT, 1));
+        for (int p = 0; p < 7; p++)
+            cell[(ALONG_Y + p) * TILE] = cell[(NEXT + 3 + p) * TILE];
+        for (int p = 1; p < 3; p++)
+            put_cell(cell, U + p, 4, get_cell(cell, U + p + 1, 4));
+        put_cell(cell, U + 3, 4, load_vec1(u, column + clamp(z + 2, 0, size.z - 1) * plane, n));
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (beside) {
+            int next = clamp(z + 1, 0, size.z - 1);
+            __local const float *middle = cell + (U + 2) * TILE;
+            vec1 low = get_cell(cell, next > 0 ? U + 1 : U + 2, 4);
+            vec1 high = get_cell(cell, next < size.z - 1 ? U + 3 : U + 2, 4);
+            vec1 ax = difference1(get_cell(middle + ex.low, 0, 4), get_cell(middle + ex.high, 0, 4), ex.weight);
+            vec1 ay = difference1(get_cell(middle + ey.low, 0, 4), get_cell(middle + ey.high, 0, 4), ey.weight);
+            vec1 az = difference1(low, high, difference_scale(next, size.z, inverse.z));
+            ax.x += 1.0f;
+            ay.y += 1.0f;
+            az.z += 1.0f;
+            put_cell(cell, NEXT, 1, ax);
+            put_cell(cell, NEXT + 3, 1, ay);
+            put_cell(cell, NEXT + 6, 1, az);
+            cell[(NEXT + 9) * TILE] = dot1(ax, cross1(ay, az));
+        }
+        if (inner && z >= from) {
+            int i = column + z * plane;
+            vec1 f = IMAGE_FORCE(get_cell(cell, U + 1, 4), x, y, z, i);
+#if PENALTY
+            adjoint tz = adjoint_at(z, size.z, inverse.z);
+            f = plus1(f, kept_flux(cell + west, 0, lambda, 0), tx.low);
+            f = plus1(f, kept_flux(cell + east, 0, lambda, 0), tx.high);
+            f = plus1(f, kept_flux(cell + north, 0, lambda, 1), ty.low);
+            f = plus1(f, kept_flux(cell + south, 0, lambda, 1), ty.high);
+            f = plus1(f, z > 0 ? get_cell(cell, BEFORE, 1) : kept_flux(cell, 0, lambda, 2), tz.low);
+            f = plus1(f, kept_flux(cell, z + 1 < size.z, lambda, 2), tz.high);
+#endif
+            store_vec(f, force, i, n);
+        }
+    }
+}
+
+#endif
+
 /* Two passes: the nine fluxes of each voxel to global
  * memory (three vector fields, one an axis), then their divergence and the
  * image term. No local memory, nothing computed twice, 72 bytes a voxel more. */

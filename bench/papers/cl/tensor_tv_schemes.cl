@@ -2,13 +2,27 @@
 /* Several steps of tensors' total variation in a launch, block by block: what
  * waiting for neighbours costs, and what not waiting does. Built with PAPER; the
  * blocks' kernel with HALO and OVERLAP 1 (the block shrinks as its surroundings
- * age) or 0 (they stay as they were). */
+ * age) or 0 (they stay as they were). A group's fields lie in local memory, or
+ * with SPACE __global in its part of scratch, where the paper has ThreadSync and
+ * UnSync. */
 #ifndef PAPER
 #define PAPER 0
 #endif
 #include "common/group_reduce.clh"
+#ifndef SPACE
 #define SPACE __local
-#include "tensor/tv_voxel.clh"
+#define ROOM(name, floats, cells)      \
+    __local float name[floats];        \
+    __local uchar bits[cells]
+#define WAIT barrier(CLK_LOCAL_MEM_FENCE)
+#else
+#define ROOM(name, floats, cells)                                                                          \
+    int group = (get_group_id(2) * get_num_groups(1) + get_group_id(1)) * get_num_groups(0) + get_group_id(0); \
+    __global float *name = scratch + (size_t)group * ((floats) + ((cells) + 3) / 4);                       \
+    __global uchar *bits = (__global uchar *)(name + (floats))
+#define WAIT barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+#endif
+#include "papers/tensor_tv_voxel.clh"
 
 #ifndef HALO
 #define HALO 1
@@ -24,7 +38,7 @@
 #define CELLS (BOX_X * BOX_Y * BOX_Z)
 
 /* The total variations of a voxel's entries. */
-INLINED void add_variations(__local const float *d, int apart, int i, int here, const int step[3], float4 w,
+INLINED void add_variations(SPACE const float *d, int apart, int i, int here, const int step[3], float4 w,
                             float eps, float sum[6])
 {
     int x = i + (here & LINK_X ? step[0] : 0), y = i + (here & LINK_Y ? step[1] : 0);
@@ -50,10 +64,9 @@ INLINED void to_weights(float sum[6])
 __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z))) void
 tensor_tv_blocks(__global const float *from, __global const float *data, __global const uchar *links,
                  __global const float *state, int4 size, float4 w, float lambda, float eps, float rate,
-                 float floor, int steps, __global float *to)
+                 float floor, int steps, __global float *to, __global float *scratch)
 {
-    __local float field[2 * 6 * CELLS];
-    __local uchar bits[CELLS];
+    ROOM(field, 2 * 6 * CELLS, CELLS);
     const int step[3] = {1, BOX_X, BOX_X * BOX_Y};
     int lane = (get_local_id(2) * TILE_Y + get_local_id(1)) * TILE_X + get_local_id(0);
     int n = size.x * size.y * size.z;
@@ -67,14 +80,14 @@ tensor_tv_blocks(__global const float *from, __global const float *data, __globa
         for (int c = 0; c < 6; c++)
             field[c * CELLS + q] = field[(6 + c) * CELLS + q] = within ? from[c * n + i] : 0.0f;
     }
-    barrier(CLK_LOCAL_MEM_FENCE);
+    WAIT;
 #if PAPER && !OVERLAP
     __local float shared[6 * ITEMS];
 #endif
     int own = ((get_local_id(2) + HALO) * BOX_Y + get_local_id(1) + HALO) * BOX_X + get_local_id(0) + HALO;
     for (int k = 0; k < steps; k++) {
-        __local const float *old = field + (k & 1) * 6 * CELLS;
-        __local float *new = field + (1 - (k & 1)) * 6 * CELLS;
+        SPACE const float *old = field + (k & 1) * 6 * CELLS;
+        SPACE float *new = field + (1 - (k & 1)) * 6 * CELLS;
         float weights[6] = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
 #if PAPER && OVERLAP
         for (int c = 0; c < 6; c++)
@@ -107,24 +120,23 @@ tensor_tv_blocks(__global const float *from, __global const float *data, __globa
                     new[c * CELLS + i] = d[c];
             }
         }
-        barrier(CLK_LOCAL_MEM_FENCE);
+        WAIT;
     }
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
-    __local const float *last = field + (steps & 1) * 6 * CELLS;
+    SPACE const float *last = field + (steps & 1) * 6 * CELLS;
     if (x < size.x && y < size.y && z < size.z)
         for (int c = 0; c < 6; c++)
             to[c * n + (z * size.y + y) * size.x + x] = last[c * CELLS + own];
 }
 
-/* A work-item ITEM_X x ITEM_Y x ITEM_Z = 2 x 2 x 2 voxels, which it keeps in local memory that no other
+/* A work-item ITEM_X x ITEM_Y x ITEM_Z = 2 x 2 x 2 voxels, which it keeps in memory that no other
  * touches: no barrier, no neighbour. Lanes lie side by side. */
 __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z))) void
 tensor_tv_none(__global const float *from, __global const float *data, __global const uchar *links,
                __global const float *state, int4 size, float4 w, float lambda, float eps, float rate,
-               float floor, int steps, __global float *to)
+               float floor, int steps, __global float *to, __global float *scratch)
 {
-    __local float field[2 * 48 * ITEMS];
-    __local uchar bits[8 * ITEMS];
+    ROOM(field, 2 * 48 * ITEMS, 8 * ITEMS);
     const int step[3] = {ITEMS, 2 * ITEMS, 4 * ITEMS}, apart = 8 * ITEMS;
     int lane = (get_local_id(2) * TILE_Y + get_local_id(1)) * TILE_X + get_local_id(0);
     int n = size.x * size.y * size.z;
@@ -141,8 +153,8 @@ tensor_tv_none(__global const float *from, __global const float *data, __global 
             field[c * apart + q] = field[48 * ITEMS + c * apart + q] = within ? from[c * n + i] : 0.0f;
     }
     for (int k = 0; k < steps; k++) {
-        __local const float *old = field + (k & 1) * 48 * ITEMS;
-        __local float *new = field + (1 - (k & 1)) * 48 * ITEMS;
+        SPACE const float *old = field + (k & 1) * 48 * ITEMS;
+        SPACE float *new = field + (1 - (k & 1)) * 48 * ITEMS;
         float weights[6] = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
 #if PAPER
         for (int v = 0; v < 8; v++)
@@ -167,7 +179,7 @@ tensor_tv_none(__global const float *from, __global const float *data, __global 
                 new[c * apart + i] = d[c];
         }
     }
-    __local const float *last = field + (steps & 1) * 48 * ITEMS;
+    SPACE const float *last = field + (steps & 1) * 48 * ITEMS;
     for (int v = 0; v < 8; v++) {
         int x = x0 + (v & 1), y = y0 + (v >> 1 & 1), z = z0 + (v >> 2);
         if (x < size.x && y < size.y && z < size.z)

@@ -10,10 +10,16 @@ enum { SUBSET_BYTES = 65536, PANEL = 16 };
 #define MEMORY(word, form)                                                                                   \
     .name = word, .function = "patch_pairs", .defines = CLV_PATCH_SIZES " -DFORM=" #form,                    \
     .tiles = {{64, 1, 1, 1}, {128, 1, 1, 1}, {256, 1, 1, 1}}
+/* The record of its table 2 in local memory, with its padding and without. */
+#define RECORDS(word, stride)                                                                                \
+    .name = word, .function = "patch_records", .defines = CLV_PATCH_SIZES " -DFORM=0 -DSTRIDE=" #stride,     \
+    .cell_bytes = 4 * (stride), .devices = CLV_ON_ANY, .optional = true, .tiles = {{32, 1, 1, 1}, {16, 1, 1, 1}}
 static const clv_variant variants[] = {
     {MEMORY("constant", 0), .devices = CLV_ON_ANY},
     {MEMORY("global", 1), .devices = CLV_ON_ANY},
     {MEMORY("image", 2), .devices = CLV_ON_GPU, .image = true},
+    {RECORDS("records", 321)},
+    {RECORDS("records, even stride", 320)},
 };
 const clv_entry clv_entry_patch_pairs = CLV_ENTRY("papers/patch_pairs", "patch_pairs", variants, NULL);
 
@@ -27,6 +33,10 @@ static int search(const clv_patch_task *s)
     size_t patch = (size_t)s->at.stride * sizeof(float);
     int each = (int)(SUBSET_BYTES / patch);
     CLV_TRY(clv_kernel_get(s->ctx, &clv_entry_patch_pairs, NULL, rows, 0, &kernel));
+    if (kernel->variant->cell_bytes && (a->patches.radius > 2 || a->most > 96)) {
+        status = clvox_fail(CLVOX_ERROR_ARGUMENT, "patch pairs: a record holds a patch of 125 samples and 96 neighbours");
+        goto end;
+    }
     CLV_TRY(clv_buffer_create(s->ctx, (size_t)each * patch, "subset of the band's patches", &subset));
     if (kernel->variant->image)
         CLV_TRY(clv_buffer_image(s->ctx, subset, "subset of the band's patches"));

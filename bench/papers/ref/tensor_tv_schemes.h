@@ -2,7 +2,7 @@
 #ifndef REF_PAPERS_TENSOR_TV_SCHEMES_H
 #define REF_PAPERS_TENSOR_TV_SCHEMES_H
 
-#include "ref/tensor/tv.h"
+#include "bench/papers/ref/tensor_tv.h"
 
 /* `steps` steps of every block of size `block` by itself, its surroundings as
  * they were before, or (alone) without them. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench/papers/op/tensor_tv_schemes.h"
 
-#include "op/tensor/tv_problem.h"
+#include "bench/papers/tests/tensor_tv_problem.h"
 #include "bench/papers/ref/tensor_tv_schemes.h"
 
 /* Both couplings with the first tile of a variant; others differ in the work-group
@@ -17,6 +17,7 @@ static void scheme_case(clvox_context *ctx, const tv_setup *s, clv_tensor_scheme
 {
     tv_problem p;
     int block[3] = {2, 2, 2}, count = 3;
+    clv_buffer *scratch = NULL;
     tv_problem_make(ctx, s->size, s->spacing, coupling, with_mask, &p);
     if (scheme == CLV_TENSOR_BLOCK) {
         const clv_kernel *kernel;
@@ -24,8 +25,8 @@ static void scheme_case(clvox_context *ctx, const tv_setup *s, clv_tensor_scheme
                                  s->size, 0, &kernel));
         memcpy(block, kernel->group, sizeof block);
     }
-    assert_that(clv_tensor_tv_schemes(ctx, &p.args, scheme, count, p.a, p.b) == CLVOX_OK, "%s",
-                clvox_message());
+    const clv_tensor_fields fields = {p.a, p.b, &scratch};
+    assert_that(clv_tensor_tv_schemes(ctx, &p.args, scheme, count, &fields) == CLVOX_OK, "%s", clvox_message());
     if (scheme == CLV_TENSOR_OVERLAP)
         for (int k = 0; k < count; k++)
             ref_tensor_step(&p.ref, p.want);
@@ -37,6 +38,7 @@ static void scheme_case(clvox_context *ctx, const tv_setup *s, clv_tensor_scheme
     double error = harness_error(p.got, p.want, 6 * p.n, allowed, 0);
     assert_that(error <= 1, "%s %dx%dx%d%s: %g", tv_couplings[coupling], s->size[0], s->size[1], s->size[2],
                 with_mask ? " masked" : "", error);
+    clv_buffer_destroy(&scratch);
     tv_problem_release(&p);
 }
 

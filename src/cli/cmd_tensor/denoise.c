@@ -16,22 +16,16 @@ typedef struct request {
     char *page; /* its file, NULL: none */
 } request;
 
-/* The word of a choice. */
-static const char *word(const char *name, int at)
-{
-    return cli_option_word(clvox_tensor_denoise_table(), name, at);
-}
-
 static void report(command *cli, const request *r, const clvox_tensor_denoise_result *f)
 {
     char bytes[32];
-    const char *model = word("model", (int)r->options.model), *solver = word("solver", (int)r->options.solver);
+    const char *model = cli_option_word(clvox_tensor_denoise_table(), "model", (int)r->options.model);
     cli_print(cli, "%-18s %zu voxels, of which %zu were not positive\n", "denoised", f->voxels,
               f->not_positive);
     if (f->not_finite)
         cli_print(cli, "%-18s %zu tensors that are not finite, left as they are\n", "not finite",
                   f->not_finite);
-    cli_print(cli, "%-18s %s, %s, ", "model", model, solver);
+    cli_print(cli, "%-18s %s, ", "model", model);
     if (f->reweight)
         cli_print(cli, "%d round%s of reweighting\n", f->reweight, f->reweight == 1 ? "" : "s");
     else
@@ -41,14 +35,11 @@ static void report(command *cli, const request *r, const clvox_tensor_denoise_re
         cli_print(cli, ", from a noise of %.4g mm^2/s; neighbours differ %.3g times as much", f->sigma,
                   f->structure);
     cli_print(cli, "\n%-18s before %.6g, after %.6g\n", "energy", f->energy[0], f->energy[1]);
-    cli_print(cli, "%-18s %d", "iterations", f->iterations);
-    if (!isnan(f->gap))
-        cli_print(cli, ", duality gap %.2g of the energy", f->gap);
-    cli_print(cli, "\n%-18s %.3f, all %.3f\n", "seconds", f->seconds, cli_seconds() - cli->started);
+    cli_print(cli, "%-18s %d, duality gap %.2g of the energy\n", "iterations", f->iterations, f->gap);
+    cli_print(cli, "%-18s %.3f, all %.3f\n", "seconds", f->seconds, cli_seconds() - cli->started);
     cli_print(cli, "%-18s %s\n", "peak device memory", cli_bytes((double)f->device_bytes, bytes));
     cJSON *to = cJSON_AddObjectToObject(cli->log, "denoise");
     cJSON_AddStringToObject(to, "model", model);
-    cJSON_AddStringToObject(to, "solver", solver);
     cJSON_AddNumberToObject(to, "bregman", f->bregman);
     cJSON_AddNumberToObject(to, "reweight", f->reweight);
     clvox_record_number(to, "lambda", f->lambda);

@@ -5,9 +5,8 @@
 #include "op/image.h"
 
 /* Edges of a scalar: the length of the Sobel gradient per mm (after
- * mueller2008, in three dimensions). Each component is the difference of
- * cl/common/difference.clh smoothed by 1/4 1/2 1/4 along the two other axes, the edge
- * value repeated. out may not be in. */
+ * mueller2008, in three dimensions). Each component is the central difference
+ * smoothed by 1/4 1/2 1/4 along the two other axes, the edge value repeated. out may not be in. */
 int clv_sobel(clvox_context *ctx, const clv_image *in, clv_buffer *out);
 
 extern const clv_entry clv_entry_sobel;

@@ -134,16 +134,12 @@ int clv_buffer_image(clvox_context *ctx, clv_buffer *buffer, const char *what)
     return CLVOX_OK;
 }
 
-int clv_image_create(clvox_context *ctx, const clv_buffer *from, const int size[3], const char *what,
-                     clv_buffer **out)
+/* What an image object of clv_buffer is, with memory for it or in that of a buffer. */
+static int make_image(clvox_context *ctx, const cl_image_desc *description, const char *what, clv_buffer **out)
 {
     int status = CLVOX_OK;
     cl_int error;
-    cl_event event = NULL;
     const cl_image_format format = {CL_R, CL_FLOAT};
-    cl_image_desc description = {.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER, .image_width = from->bytes / 4};
-    const size_t origin[3] = {0, 0, 0};
-    size_t region[3] = {0, 0, 0};
     *out = NULL;
     if (!ctx->limits.images)
         return clvox_fail(CLVOX_ERROR_DEVICE, "%s has no image objects", ctx->limits.name);
@@ -152,24 +148,46 @@ int clv_image_create(clvox_context *ctx, const clv_buffer *from, const int size[
         return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", what);
     image->owner = ctx;
     *out = image;
-    if (size) {
-        for (int a = 0; a < 3; a++)
-            region[a] = (size_t)size[a];
-        description = (cl_image_desc){.image_type = CL_MEM_OBJECT_IMAGE3D, .image_width = region[0],
-                                      .image_height = region[1], .image_depth = region[2]};
-    } else {
-        description.mem_object = from->mem;
-    }
-    image->image = clCreateImage(ctx->context, CL_MEM_READ_ONLY, &format, &description, NULL, &error);
+    image->image = clCreateImage(ctx->context, CL_MEM_READ_ONLY, &format, description, NULL, &error);
     CLV_CL(error, "clCreateImage", what);
-    if (!size)
-        return CLVOX_OK;
-    CLV_CL(clEnqueueCopyBufferToImage(ctx->queue, from->mem, image->image, 0, origin, region, 0, NULL,
-                                      CLV_EVENT(ctx, event)),
-           "clEnqueueCopyBufferToImage", what);
-    CLV_TRY(clv_timing_add(ctx, event, "(copy)", NULL, 8.0 * (double)(region[0] * region[1] * region[2])));
 end:
     if (status < 0)
+        clv_buffer_destroy(out);
+    return status;
+}
+
+int clv_image_make(clvox_context *ctx, clv_image_kind kind, const int size[3], const char *what, clv_buffer **out)
+{
+    cl_image_desc description = {.image_type = CL_MEM_OBJECT_IMAGE3D, .image_width = (size_t)size[0],
+                                 .image_height = (size_t)size[1], .image_depth = (size_t)size[2]};
+    if (kind == CLV_IMAGE_PLANES) {
+        description.image_type = CL_MEM_OBJECT_IMAGE2D_ARRAY;
+        description.image_depth = 0;
+        description.image_array_size = (size_t)size[2];
+    }
+    return make_image(ctx, &description, what, out);
+}
+
+int clv_image_fill(clvox_context *ctx, const clv_buffer *from, const int size[3], clv_buffer *image)
+{
+    int status = CLVOX_OK;
+    cl_event event = NULL;
+    const size_t origin[3] = {0, 0, 0}, region[3] = {(size_t)size[0], (size_t)size[1], (size_t)size[2]};
+    CLV_CL(clEnqueueCopyBufferToImage(ctx->queue, from->mem, image->image, 0, origin, region, 0, NULL,
+                                      CLV_EVENT(ctx, event)),
+           "clEnqueueCopyBufferToImage", "an image object");
+    CLV_TRY(clv_timing_add(ctx, event, "(copy)", NULL, 8.0 * (double)(region[0] * region[1] * region[2])));
+end:
+    return status;
+}
+
+int clv_image_create(clvox_context *ctx, const clv_buffer *from, const int size[3], const char *what,
+                     clv_buffer **out)
+{
+    cl_image_desc description = {.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER, .image_width = from->bytes / 4};
+    description.mem_object = from->mem;
+    int status = size ? clv_image_make(ctx, CLV_IMAGE_3D, size, what, out) : make_image(ctx, &description, what, out);
+    if (status >= 0 && size && (status = clv_image_fill(ctx, from, size, *out)) < 0)
         clv_buffer_destroy(out);
     return status;
 }

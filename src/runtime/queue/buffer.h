@@ -29,11 +29,15 @@ int clv_buffer_wrap(clvox_context *ctx, void *mem, size_t bytes, const char *wha
 /* Lets kernels read the buffer as an image1d_buffer_t of float4 too, passed by
  * CLV_IMAGE. For comparisons: CPU devices read images many times slower. */
 int clv_buffer_image(clvox_context *ctx, clv_buffer *buffer, const char *what);
-/* An image object, read only, of the single floats that a buffer holds, for comparisons: size NULL, a 1-D one
- * that lies in the buffer itself; else a 3-D copy of what is there now. Passed by CLV_IMAGE; to be destroyed
- * before the buffer. CLVOX_ERROR_DEVICE where the device has none. */
+/* An image object, read only, of the single floats that a buffer holds, for comparisons: size NULL, a 1-D one that
+ * lies in the buffer itself; else a 3-D copy of what is there now. Passed by CLV_IMAGE; to be destroyed before
+ * the buffer. CLVOX_ERROR_DEVICE where the device has none. */
 int clv_image_create(clvox_context *ctx, const clv_buffer *from, const int size[3], const char *what,
                      clv_buffer **out);
+/* The same in two steps, also as an array of 2-D images, one a plane. */
+typedef enum clv_image_kind { CLV_IMAGE_3D, CLV_IMAGE_PLANES } clv_image_kind;
+int clv_image_make(clvox_context *ctx, clv_image_kind kind, const int size[3], const char *what, clv_buffer **out);
+int clv_image_fill(clvox_context *ctx, const clv_buffer *from, const int size[3], clv_buffer *image);
 /* Blocking transfers between host and device. CLVOX_ERROR_DEVICE where what is read is not what kernels see
  * (witness.h). */
 int clv_buffer_write(clvox_context *ctx, clv_buffer *buffer, size_t offset, const void *data,

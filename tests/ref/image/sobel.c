@@ -13,9 +13,6 @@ static double component(const float *in, const int size[3], const float spacing[
                         int axis)
 {
     double sum = 0;
-    int width = clamp(at[axis] + 1, size[axis]) - clamp(at[axis] - 1, size[axis]);
-    if (width == 0)
-        return 0;
     for (int dz = -1; dz <= 1; dz++)
         for (int dy = -1; dy <= 1; dy++)
             for (int dx = -1; dx <= 1; dx++) {
@@ -27,7 +24,7 @@ static double component(const float *in, const int size[3], const float spacing[
                 int z = clamp(at[2] + dz, size[2]);
                 sum += d[axis] ? weight * in[(z * size[1] + y) * size[0] + x] : 0;
             }
-    return sum / (width * (double)spacing[axis]);
+    return sum / (2 * (double)spacing[axis]);
 }
 
 void ref_sobel(const float *in, const int size[3], const float spacing[3], double *out)

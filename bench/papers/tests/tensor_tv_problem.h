@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the tests of tensors' total variation: problems of many shapes. */
-#ifndef OP_TENSOR_TV_PROBLEM_H
-#define OP_TENSOR_TV_PROBLEM_H
+#ifndef PAPERS_TENSOR_TV_PROBLEM_H
+#define PAPERS_TENSOR_TV_PROBLEM_H
 
 #include "op/harness.h"
-#include "op/tensor/tv.h"
-#include "ref/tensor/tv.h"
+#include "bench/papers/op/tensor_tv.h"
+#include "bench/papers/ref/tensor_tv.h"
 
 typedef struct tv_setup {
     int size[3];

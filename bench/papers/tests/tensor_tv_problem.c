@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "op/tensor/tv_problem.h"
+#include "bench/papers/tests/tensor_tv_problem.h"
 
 const tv_setup tv_setups[TV_SETUPS] = {
     {{1, 1, 1}, {1, 1, 1}},   {{5, 1, 1}, {1, 2, 3}}, {{1, 7, 3}, {2, 1, 1}},
@@ -26,7 +26,7 @@ static void tensors(float *field, size_t n, unsigned seed)
 void tv_problem_make(clvox_context *ctx, const int size[3], const float spacing[3],
                      clv_tensor_coupling coupling, bool with_mask, tv_problem *p)
 {
-    *p = (tv_problem){.ref = {.coupling = coupling, .lambda = 2, .eps = 1e-3, .relax = 1, .floor = 1e-6}};
+    *p = (tv_problem){.ref = {.coupling = coupling, .lambda = 2, .eps = 1e-3, .dt = 2e-4, .floor = 1e-6}};
     float least = fminf(spacing[0], fminf(spacing[1], spacing[2]));
     p->n = 1;
     for (int a = 0; a < 3; a++) {
@@ -62,7 +62,7 @@ void tv_problem_make(clvox_context *ctx, const int size[3], const float spacing[
     p->args = (clv_tensor_tv_args){
         .data = {p->data_buffer, {size[0], size[1], size[2]}, {spacing[0], spacing[1], spacing[2]}, 6},
         .links = p->links, .coupling = coupling, .lambda = (float)p->ref.lambda,
-        .eps = (float)p->ref.eps, .relax = (float)p->ref.relax, .floor = (float)p->ref.floor,
+        .eps = (float)p->ref.eps, .dt = (float)p->ref.dt, .floor = (float)p->ref.floor,
         .partial = p->partial, .state = p->state,
     };
     const clv_image mask = clv_image_on(&p->args.data, with_mask ? p->mask_buffer : NULL, 1);

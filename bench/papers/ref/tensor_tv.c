@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ref/tensor/tv.h"
+#include "bench/papers/ref/tensor_tv.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -163,22 +163,20 @@ void ref_tensor_gradient(const ref_tensor_tv *m, const double *d, const double *
 void ref_tensor_step(const ref_tensor_tv *m, double *d)
 {
     size_t n = count(m);
-    double *g = entries(m, d), w2 = m->w[0] * m->w[0] + m->w[1] * m->w[1] + m->w[2] * m->w[2];
+    double *g = entries(m, d);
     for (size_t i = 0; i < n; i++) {
-        double di[6], gi[6], li[6], out[6], size = 0;
+        double di[6], gi[6], li[6], out[6];
         if (!chosen(m, i))
             continue;
         for (size_t c = 0; c < 6; c++) {
             di[c] = d[c * n + i];
             gi[c] = g[c * n + i];
-            size += (ROW[c] == COLUMN[c] ? 1 : 2) * di[c] * di[c];
         }
-        double rate = m->relax * 2 / ((4 * w2 / sqrt(m->eps) + m->lambda) * 4 * sqrt(size));
         ref_tensor_factor(di, li);
         gradient_of(gi, li, out);
         for (size_t c = 0; c < 6; c++) {
             double least = ROW[c] == COLUMN[c] ? fmax(li[c] / 2, sqrt(m->floor)) : -INFINITY;
-            li[c] = fmax(li[c] - rate * out[c], least);
+            li[c] = fmax(li[c] - m->dt * out[c], least);
         }
         ref_tensor_product(li, di);
         for (size_t c = 0; c < 6; c++)

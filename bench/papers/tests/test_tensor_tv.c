@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "op/tensor/tv_problem.h"
+#include "bench/papers/tests/tensor_tv_problem.h"
 
 static void step_case(clvox_context *ctx, const tv_setup *s, clv_tensor_coupling coupling, bool with_mask)
 {
@@ -188,6 +188,7 @@ static void scalar_case(clvox_context *ctx, bool tiny)
     const int size[3] = {9, 5, 4};
     tv_problem_make(ctx, size, (const float[3]){1, 1, 1}, CLV_TENSOR_LOCAL, false, &p);
     p.args.eps = 0.03f;
+    p.args.dt = 3e-3f;
     float *image = malloc(p.n * sizeof *image);
     double *f = malloc(p.n * sizeof *f), *d = malloc(p.n * sizeof *d);
     harness_random(image, p.n, 9, 0.5f, 1.5f);

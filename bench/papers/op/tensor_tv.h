@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLV_OP_TENSOR_TV_H
-#define CLV_OP_TENSOR_TV_H
+#ifndef CLV_OP_PAPERS_TENSOR_TV_H
+#define CLV_OP_PAPERS_TENSOR_TV_H
 
 #include "op/tensor/links.h"
 
@@ -34,7 +34,7 @@ typedef struct clv_tensor_tv_args {
     const clv_buffer *links; /* clv_tensor_links */
     clv_tensor_coupling coupling;
     float lambda, eps;
-    float relax;             /* steps as a multiple of the bound below; 1 is safe */
+    float dt;                /* the fixed step of equation 9 */
     float floor;             /* > 0: least pivot of D, what L's diagonal squared stays above */
     clv_buffer *partial;     /* CLV_TENSOR_TV_PARTIALS floats */
     clv_buffer *state;       /* CLV_TENSOR_TV_STATE floats */
@@ -46,12 +46,12 @@ int clv_tensor_tv_sums(clvox_context *ctx, const clv_tensor_tv_args *args, const
 /* All of the state, the energy too. */
 int clv_tensor_tv_energy(clvox_context *ctx, const clv_tensor_tv_args *args, const clv_buffer *field);
 
-/* One step, from one field into another; with paper the state must hold the
- * weights of `from`. The step length is in each voxel
- *     relax 2 / ((4 sum_a w_a^2 / sqrt(eps) + lambda) 4 |D|_F),
- * the inverse of what bounds the curvature of E in L there, as |D|_F is no less
- * than the largest eigenvalue. L's diagonal falls to no less than half in a
- * step, so that D stays positive definite. Voxels outside are copied. */
+/* One step L - dt dE/dL, from one field into another; with paper the state must
+ * hold the weights of `from`. E falls with every step while dt is below
+ * 2 / ((4 sum_a w_a^2 / sqrt(eps) + lambda) 4 |D|), |D| the largest eigenvalue;
+ * well above that flat regions swing by a little and E still ends near its
+ * minimum, much sooner. L's diagonal falls to no less than half in a step, so
+ * that D stays positive definite. Voxels outside are copied. */
 int clv_tensor_tv_step(clvox_context *ctx, const clv_tensor_tv_args *args, const clv_buffer *from,
                        clv_buffer *to);
 
@@ -63,9 +63,8 @@ int clv_tensor_tv_iterate(clvox_context *ctx, const clv_tensor_tv_args *args, co
 int clv_tensor_tv_descend(clvox_context *ctx, const clv_tensor_tv_args *args, int iterations,
                           clv_buffer *field, clv_buffer *other);
 
-/* Arguments of the step kernels: w_a and, as the fourth, the sum of their squares; returns the step length without
- * what depends on the voxel. */
-float clv_tensor_tv_rate(const clv_tensor_tv_args *args, float w[4]);
+/* An argument of the kernels: w_a, and 0. */
+void clv_tensor_tv_weights(const clv_tensor_tv_args *args, float w[4]);
 
 extern const clv_entry clv_entry_tensor_tv_sums;
 extern const clv_entry clv_entry_tensor_tv_last;

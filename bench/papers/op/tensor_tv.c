@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "op/tensor/tv.h"
+#include "bench/papers/op/tensor_tv.h"
 
 #include <math.h>
 
@@ -44,22 +44,19 @@ static const char *const sums_builds[] = {"-DDATA=0", "-DDATA=1", NULL};
 static const char *const step_builds[] = {"-DPAPER=0", "-DPAPER=0 -DEVEN=1", "-DPAPER=1",
                                           "-DPAPER=1 -DEVEN=1", NULL};
 
-const clv_entry clv_entry_tensor_tv_step = CLV_ENTRY("tensor/tv", "tensor_tv_step", step_variants,
+const clv_entry clv_entry_tensor_tv_step = CLV_ENTRY("papers/tensor_tv", "tensor_tv_step", step_variants,
                                                      step_builds);
-const clv_entry clv_entry_tensor_tv_sums = CLV_ENTRY("tensor/tv", "tensor_tv_sums", sums_variants,
+const clv_entry clv_entry_tensor_tv_sums = CLV_ENTRY("papers/tensor_tv", "tensor_tv_sums", sums_variants,
                                                      sums_builds);
-const clv_entry clv_entry_tensor_tv_last = CLV_ENTRY("tensor/tv", "tensor_tv_last", last_variants,
+const clv_entry clv_entry_tensor_tv_last = CLV_ENTRY("papers/tensor_tv", "tensor_tv_last", last_variants,
                                                      coupling_builds);
 
-float clv_tensor_tv_rate(const clv_tensor_tv_args *args, float w[4])
+void clv_tensor_tv_weights(const clv_tensor_tv_args *args, float w[4])
 {
     const float *edge = args->data.spacing, least = fminf(edge[0], fminf(edge[1], edge[2]));
-    w[3] = 0;
-    for (int a = 0; a < 3; a++) {
+    for (int a = 0; a < 3; a++)
         w[a] = least / edge[a];
-        w[3] += w[a] * w[a];
-    }
-    return args->relax * 2 / ((4 * w[3] / sqrtf(args->eps) + args->lambda) * 4);
+    w[3] = 0;
 }
 
 /* The sums of groups, eight floats each, and then those of all. */
@@ -69,7 +66,7 @@ static int sums(clvox_context *ctx, const clv_tensor_tv_args *args, const clv_bu
     const clv_kernel *kernel, *last;
     const int *size = args->data.size, n = (int)clv_image_voxels(&args->data), line[3] = {n, 1, 1};
     float w[4];
-    clv_tensor_tv_rate(args, w);
+    clv_tensor_tv_weights(args, w);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_tv_sums, sums_builds[data], line, 0, &kernel));
     const int chunks[3] = {clv_launch_groups(kernel, line, NULL), 1, 1};
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_tv_last, coupling_builds[args->coupling], chunks, 0, &last));
@@ -99,13 +96,14 @@ int clv_tensor_tv_step(clvox_context *ctx, const clv_tensor_tv_args *args, const
     const clv_kernel *kernel;
     const int *size = args->data.size;
     bool even = size[0] % 2 == 0;
-    float w[4], rate = clv_tensor_tv_rate(args, w);
+    float w[4];
+    clv_tensor_tv_weights(args, w);
     CLV_TRY(clv_kernel_get(ctx, &clv_entry_tensor_tv_step, step_builds[2 * (int)args->coupling + even], size,
                            0, &kernel));
     CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 73. * (double)clv_image_voxels(&args->data), CLV_BUF(from),
                        CLV_BUF(args->data.buffer), CLV_BUF(args->links), CLV_BUF(args->state),
                        CLV_INT4(size[0], size[1], size[2], 0), CLV_FLOAT4V(w), CLV_FLOAT(args->lambda),
-                       CLV_FLOAT(args->eps), CLV_FLOAT(rate), CLV_FLOAT(args->floor), CLV_BUF(to)));
+                       CLV_FLOAT(args->eps), CLV_FLOAT(args->dt), CLV_FLOAT(args->floor), CLV_BUF(to)));
 end:
     return status;
 }
@@ -138,5 +136,5 @@ end:
     return status;
 }
 
-const clv_entry *const clv_operation_tensor_tv[] = {
+const clv_entry *const clv_operation_papers_tensor_tv[] = {
     &clv_entry_tensor_tv_step, &clv_entry_tensor_tv_sums, &clv_entry_tensor_tv_last, NULL};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef REF_TENSOR_TV_H
-#define REF_TENSOR_TV_H
+#ifndef REF_PAPERS_TENSOR_TV_H
+#define REF_PAPERS_TENSOR_TV_H
 
 #include <stdbool.h>
 
-#include "op/tensor/tv.h"
+#include "bench/papers/op/tensor_tv.h"
 
-/* The model of src/op/tensor/tv.h in double precision, straight from its
+/* The model of bench/papers/op/tensor_tv.h in double precision, straight from its
  * formulas. Fields are 6 n values, planar; mask may be NULL. */
 typedef struct ref_tensor_tv {
     int size[3];
@@ -14,7 +14,7 @@ typedef struct ref_tensor_tv {
     const float *mask;
     const float *data;
     clv_tensor_coupling coupling;
-    double lambda, eps, relax, floor;
+    double lambda, eps, dt, floor;
     int low[3], high[3]; /* the block that steps and whose variations count; high 0: all */
     bool alone;          /* no slopes across its border */
 } ref_tensor_tv;
