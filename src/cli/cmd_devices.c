@@ -112,7 +112,7 @@ static int print_kernel(void *user, const clvox_kernel_variant *k)
 {
     const command *cli = ((const listing *)user)->cli;
     char label[64], tile[48], registers[16] = "unknown", warps[16], of_registers[16], local[16];
-    char filled[16] = "-", waves[16] = "-", spills[32] = "";
+    char filled[16] = "-", waves[16] = "-";
     cJSON *row = cJSON_CreateObject();
     cJSON_AddItemToArray(((const listing *)user)->to, row);
     cJSON_AddStringToObject(row, "kernel", k->kernel);
@@ -128,7 +128,7 @@ static int print_kernel(void *user, const clvox_kernel_variant *k)
     log_kernel(row, k);
     snprintf(tile, sizeof tile, "%dx%dx%d,%d", k->tile[0], k->tile[1], k->tile[2], k->march);
     if (k->registers >= 0)
-        snprintf(registers, sizeof registers, "%d", k->registers);
+        snprintf(registers, sizeof registers, "%d%s", k->registers, k->spills > 0 ? "+" : "");
     write_bound(warps, k->by_warps, k->by_warps == k->groups);
     write_bound(of_registers, k->by_registers, k->by_registers == k->groups);
     write_bound(local, k->by_local, k->by_local == k->groups);
@@ -137,10 +137,8 @@ static int print_kernel(void *user, const clvox_kernel_variant *k)
     if (k->waves >= 0)
         snprintf(waves, sizeof waves, k->waves < 100 ? "%.1f" : k->waves < 1e5 ? "%.0f" : "%.0fk",
                  k->waves < 1e5 ? k->waves : 1e-3 * k->waves);
-    if (k->spills > 0)
-        snprintf(spills, sizeof spills, ", spills %d bytes", k->spills);
-    cli_print(cli, "%c %-26s %-13s %7s %6d %5s%5s%5s %4s %5s %s%s\n", k->chosen ? '*' : ' ', label, tile,
-              registers, k->local_bytes, warps, of_registers, local, filled, waves, k->reason, spills);
+    cli_print(cli, "%c %-26s %-13s %7s %6d %5s%5s%5s %4s %5s %s\n", k->chosen ? '*' : ' ', label, tile,
+              registers, k->local_bytes, warps, of_registers, local, filled, waves, k->reason);
     return cli_interrupted();
 }
 
@@ -161,9 +159,9 @@ static int print_kernels(command *cli, const int size[3])
     cli_print(cli, "\nKernels on %s, for %d x %d x %d voxels; * is what the planner takes.\n",
               clvox_context_limits(cli->ctx)->name, size[0], size[1], size[2]);
     cli_print(cli,
-              "Registers of a work-item, local memory of a work-group in bytes; work-groups for which warps,\n"
-              "registers and local memory have room on a compute unit, < the fewest; warps that they fill;\n"
-              "rounds in which the device takes as many elements as voxels; why this tile.\n"
+              "Registers of a work-item, + where more went to memory; local memory of a work-group, bytes;\n"
+              "work-groups for which warps, registers and local memory have room on a compute unit, < the\n"
+              "fewest; warps that they fill; rounds in which the device takes as many elements as voxels.\n"
               "  %-26s %-13s %7s %6s %4s %4s %4s  %4s %5s %s\n",
               "kernel/variant", "tile,march", "regs", "local", "warp", "reg", "loc", "fill", "waves",
               "tile by");
