@@ -28,86 +28,83 @@ void force_direct(FORCE_ARGUMENTS)
  * planes and computes the fluxes of each of its voxels once; those along x and
  * y go to local memory for the neighbours, those along z stay in registers.
  * The outermost work-items of the tile compute fluxes only: the tile gives
- * GROUP_X GROUP_Y values a plane. Columns beyond the volume repeat the
- * border, which is what the adjoint asks for. Two buffers of local memory: one
- * barrier a plane suffices. */
+ * GROUP_X GROUP_Y values a plane. Two buffers of local memory: one barrier a
+ * plane suffices. */
 #define PLANE (TILE_X * TILE_Y)
+
+/* A flux times its difference's weight goes to the voxel after and, subtracted,
+ * to the voxel before; beyond a border counts minus the border's. u above the
+ * plane takes the place of u below it, and the next plane is the other buffer's. */
+#define CLIMB(BUFFER, BELOW, HERE)                                                                        \
+    {                                                                                                     \
+        vec1 low = BELOW, high = load_vec1(u, k < size.z - 1 ? i + plane : i, n);                         \
+        BELOW = high;                                                                                     \
+        vec1 ax = difference1(load_vec1(u, i + ex.low, n), load_vec1(u, i + ex.high, n), ex.weight);      \
+        vec1 ay = difference1(load_vec1(u, i + ey.low, n), load_vec1(u, i + ey.high, n), ey.weight);      \
+        float wz = difference_scale(k, size.z, inverse.z);                                                \
+        vec1 az = difference1(low, high, wz);                                                             \
+        ax.x += 1.0f;                                                                                     \
+        ay.y += 1.0f;                                                                                     \
+        az.z += 1.0f;                                                                                     \
+        vec1 g = cross1(ay, az);                                                                          \
+        float rate = -lambda * penalty_derivative1(dot1(ax, g)), rx = rate * sx, ry = rate * sy;          \
+        __local float *f = flux + BUFFER * 6 * PLANE + item;                                              \
+        f[0] = g.x * rx;                                                                                  \
+        f[PLANE] = g.y * rx;                                                                              \
+        f[2 * PLANE] = g.z * rx;                                                                          \
+        g = cross1(az, ax);                                                                               \
+        f[3 * PLANE] = g.x * ry;                                                                          \
+        f[4 * PLANE] = g.y * ry;                                                                          \
+        f[5 * PLANE] = g.z * ry;                                                                          \
+        g = scaled1(cross1(ax, ay), rate * wz);                                                           \
+        barrier(CLK_LOCAL_MEM_FENCE);                                                                     \
+        if (k == 0)                                                                                       \
+            back = scaled1(g, -1.0f);                                                                     \
+        if (inner && k > from)                                                                            \
+            store_vec(plus1(sum, g, -1.0f), force, i - plane, n);                                         \
+        if (inner && k >= from && k < to) {                                                               \
+            vec1 image = IMAGE_FORCE(HERE, x, y, k, i);                                                   \
+            sum.x = image.x + back.x +                                                                    \
+                    ((f[-1] - f[1]) + (f[3 * PLANE - TILE_X] - f[3 * PLANE + TILE_X]));                   \
+            sum.y = image.y + back.y +                                                                    \
+                    ((f[PLANE - 1] - f[PLANE + 1]) + (f[4 * PLANE - TILE_X] - f[4 * PLANE + TILE_X]));    \
+            sum.z = image.z + back.z + ((f[2 * PLANE - 1] - f[2 * PLANE + 1]) +                           \
+                                        (f[5 * PLANE - TILE_X] - f[5 * PLANE + TILE_X]));                 \
+        }                                                                                                 \
+        back = g;                                                                                         \
+        i += plane;                                                                                       \
+    }
 
 __kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
 void force_reuse(FORCE_ARGUMENTS)
 {
     const int4 size = on.size;
     const float4 inverse = on.inverse;
-    __local float cell[2 * 6 * PLANE];
+    __local float flux[2 * 6 * PLANE];
     int lx = get_local_id(0), ly = get_local_id(1), item = ly * TILE_X + lx;
     int own_x = get_group_id(0) * GROUP_X + lx - 1, own_y = get_group_id(1) * GROUP_Y + ly - 1;
     int x = clamp(own_x, 0, size.x - 1), y = clamp(own_y, 0, size.y - 1);
     bool inner = lx > 0 && lx < TILE_X - 1 && own_x < size.x && ly > 0 && ly < TILE_Y - 1 &&
                  own_y < size.y;
-    int from = get_group_id(2) * MARCH, to = min(from + MARCH, size.z);
+    int from = get_group_id(2) * MARCH, to = min(from + MARCH, size.z), last = min(to, size.z - 1);
     int plane = size.x * size.y, n = plane * size.z, start = max(from - 1, 0);
-    int column = y * size.x + x;
+    int i = start * plane + y * size.x + x;
     ends ex = ends_at(x, size.x, 1, inverse.x), ey = ends_at(y, size.y, size.x, inverse.y);
-    adjoint tx = adjoint_at(x, size.x, inverse.x), ty = adjoint_at(y, size.y, inverse.y);
-    vec1 low = load_vec1(u, column + difference_below(start) * plane, n);
-    vec1 here = load_vec1(u, column + start * plane, n);
-    /* Fluxes along z one and two planes back; divergence in the plane before. */
-    vec1 back1 = scaled1(here, 0.0f), back2 = back1, across = back1;
-    for (int k = start; k <= to; k++) {
-        /* Plane k = size.z does not exist: its values are not used. */
-        int z = min(k, size.z - 1), i = column + z * plane;
-        vec1 high = load_vec1(u, column + min(k + 1, size.z - 1) * plane, n);
-#if PENALTY
-        ends ez = ends_at(z, size.z, plane, inverse.z);
-        vec1 ax = difference1(load_vec1(u, i + ex.low, n), load_vec1(u, i + ex.high, n), ex.weight);
-        vec1 ay = difference1(load_vec1(u, i + ey.low, n), load_vec1(u, i + ey.high, n), ey.weight);
-        vec1 az = difference1(low, high, ez.weight);
-        ax.x += 1.0f;
-        ay.y += 1.0f;
-        az.z += 1.0f;
-        vec1 gx = cross1(ay, az);
-        float rate = -lambda * penalty_derivative1(dot1(ax, gx));
-        vec1 gy = scaled1(cross1(az, ax), rate), gz = scaled1(cross1(ax, ay), rate);
-        __local float *c = cell + (k & 1) * 6 * PLANE + item;
-        c[0] = gx.x * rate;
-        c[PLANE] = gx.y * rate;
-        c[2 * PLANE] = gx.z * rate;
-        c[3 * PLANE] = gy.x;
-        c[4 * PLANE] = gy.y;
-        c[5 * PLANE] = gy.z;
-        barrier(CLK_LOCAL_MEM_FENCE);
-        /* Beyond both ends the flux of the end itself counts. */
-        if (k == size.z)
-            gz = back1;
-        if (k == 0)
-            back1 = gz;
-#endif
-        if (inner && k > from) {
-            int before = column + (k - 1) * plane;
-            vec1 f = IMAGE_FORCE(low, x, y, k - 1, before);
-#if PENALTY
-            adjoint tz = adjoint_at(k - 1, size.z, inverse.z);
-            f.x += across.x + (tz.low * back2.x + tz.high * gz.x);
-            f.y += across.y + (tz.low * back2.y + tz.high * gz.y);
-            f.z += across.z + (tz.low * back2.z + tz.high * gz.z);
-#endif
-            store_vec(f, force, before, n);
-        }
-#if PENALTY
-        if (inner) {
-            across.x = tx.low * c[-1] + tx.high * c[1] +
-                       (ty.low * c[3 * PLANE - TILE_X] + ty.high * c[3 * PLANE + TILE_X]);
-            across.y = tx.low * c[PLANE - 1] + tx.high * c[PLANE + 1] +
-                       (ty.low * c[4 * PLANE - TILE_X] + ty.high * c[4 * PLANE + TILE_X]);
-            across.z = tx.low * c[2 * PLANE - 1] + tx.high * c[2 * PLANE + 1] +
-                       (ty.low * c[5 * PLANE - TILE_X] + ty.high * c[5 * PLANE + TILE_X]);
-        }
-        back2 = back1;
-        back1 = gz;
-#endif
-        low = here;
-        here = high;
+    float sx = own_x == x ? ex.weight : -ex.weight, sy = own_y == y ? ey.weight : -ey.weight;
+    vec1 even = load_vec1(u, i - (start > 0 ? plane : 0), n), odd = load_vec1(u, i, n);
+    /* back: the flux along z of the plane before; sum: its force but for the flux above. */
+    vec1 back = (vec1)(0.0f), sum = back;
+    /* Two planes a turn: what is kept moves between no registers. */
+    for (int k = start;; k++) {
+        CLIMB(0, even, odd)
+        if (++k > last)
+            break;
+        CLIMB(1, odd, even)
+        if (k >= last)
+            break;
     }
+    if (inner && to == size.z)
+        store_vec(plus1(sum, back, 1.0f), force, i - plane, n);
 }
 
 /* Rolling, for CPU devices: a work-item walks up ITEM_Y rows and MARCH planes,

@@ -52,6 +52,14 @@ typedef struct clvox_kernel_variant {
     int groups;          /* that live on a compute unit at once; -1: not known */
     double occupancy;    /* from 0 to 1; below 0: not known */
     const char *limit;   /* what limits it: "registers", "local memory", ...; "" where that is not known */
+    int by_warps;        /* groups that its warps and its count of groups leave room for; -1: not known */
+    int by_registers;    /* the same of registers */
+    int by_local;        /* and of local memory; -1 also where the group takes none */
+    double waves;        /* how often as many elements as voxels fill the device with such groups (a CPU:
+                            each core with one); -1: not known */
+    const char *reason;  /* for the tile: "recorded" by `clvox tune`, "fills half" of the lanes, "fills most"
+                            where none fills half, "least halo", "item alone", "most items", "table
+                            order", "only tile", "made to fit", "next choice" */
 } clvox_kernel_variant;
 
 /* Is called for each variant; a result other than 0 stops. */

@@ -69,63 +69,82 @@ static void print_limits(const command *cli, const clvox_device_limits *l)
 
 /* ---- kernels ------------------------------------------------------------ */
 
-static void number_or_unknown(char *out, size_t room, int value)
-{
-    if (value < 0)
-        snprintf(out, room, "unknown");
-    else
-        snprintf(out, room, "%d", value);
-}
-
 typedef struct listing {
     const command *cli;
     cJSON *to;
 } listing;
 
+/* "12", "12<" where it is the bound that counts, "-" where there is none. */
+static void write_bound(char out[16], int groups, bool least)
+{
+    if (groups < 0)
+        snprintf(out, 16, "- ");
+    else
+        snprintf(out, 16, "%d%c", groups, least ? '<' : ' ');
+}
+
+static void add_known(cJSON *row, const char *name, double value)
+{
+    if (value >= 0)
+        cJSON_AddNumberToObject(row, name, value);
+}
+
+static void log_kernel(cJSON *row, const clvox_kernel_variant *k)
+{
+    cJSON_AddItemToObject(row, "tile", cJSON_CreateIntArray(k->tile, 3));
+    cJSON_AddNumberToObject(row, "march", k->march);
+    cJSON_AddNumberToObject(row, "local_bytes", k->local_bytes);
+    cJSON_AddStringToObject(row, "reason", k->reason);
+    add_known(row, "registers", k->registers);
+    add_known(row, "spill_bytes", k->spills);
+    add_known(row, "groups_per_compute_unit", k->groups);
+    add_known(row, "groups_by_warps", k->by_warps);
+    add_known(row, "groups_by_registers", k->by_registers);
+    add_known(row, "groups_by_local", k->by_local);
+    add_known(row, "waves", k->waves);
+    if (k->occupancy >= 0) {
+        cJSON_AddNumberToObject(row, "occupancy", k->occupancy);
+        cJSON_AddStringToObject(row, "limit", k->limit);
+    }
+}
+
 static int print_kernel(void *user, const clvox_kernel_variant *k)
 {
     const command *cli = ((const listing *)user)->cli;
-    char tile[48], registers[16], spills[16], groups[16], occupancy[16] = "unknown";
+    char label[64], tile[48], registers[16] = "unknown", warps[16], of_registers[16], local[16];
+    char filled[16] = "-", waves[16] = "-";
     cJSON *row = cJSON_CreateObject();
     cJSON_AddItemToArray(((const listing *)user)->to, row);
     cJSON_AddStringToObject(row, "kernel", k->kernel);
     cJSON_AddStringToObject(row, "variant", k->variant);
     cJSON_AddBoolToObject(row, "chosen", !k->refused && k->chosen);
     cJSON_AddBoolToObject(row, "wisdom", !k->refused && k->wisdom);
+    snprintf(label, sizeof label, "%s/%s", k->kernel, k->variant);
     if (k->refused) {
-        cli_print(cli, "  %-20s %-12s does not run here: %s\n", k->kernel, k->variant, k->refused);
+        cli_print(cli, "  %-26s does not run here: %s\n", label, k->refused);
         cJSON_AddStringToObject(row, "refused", k->refused);
         return cli_interrupted();
     }
-    snprintf(tile, sizeof tile, "%dx%dx%d, %d", k->tile[0], k->tile[1], k->tile[2], k->march);
-    number_or_unknown(registers, sizeof registers, k->registers);
-    number_or_unknown(spills, sizeof spills, k->spills);
-    number_or_unknown(groups, sizeof groups, k->groups);
-    if (k->occupancy >= 0)
-        snprintf(occupancy, sizeof occupancy, "%.0f%%", 100 * k->occupancy);
-    cli_print(cli, "%c %-20s %-12s %-16s %9s %7s %6d %7s %9s  %s%s\n", k->chosen ? '*' : ' ', k->kernel,
-              k->variant, tile, registers, spills, k->local_bytes, groups, occupancy, k->limit,
-              k->wisdom ? *k->limit ? ", wisdom" : "wisdom" : "");
-    cJSON_AddItemToObject(row, "tile", cJSON_CreateIntArray(k->tile, 3));
-    cJSON_AddNumberToObject(row, "march", k->march);
-    cJSON_AddNumberToObject(row, "local_bytes", k->local_bytes);
+    log_kernel(row, k);
+    snprintf(tile, sizeof tile, "%dx%dx%d,%d", k->tile[0], k->tile[1], k->tile[2], k->march);
     if (k->registers >= 0)
-        cJSON_AddNumberToObject(row, "registers", k->registers);
-    if (k->spills >= 0)
-        cJSON_AddNumberToObject(row, "spill_bytes", k->spills);
-    if (k->groups >= 0)
-        cJSON_AddNumberToObject(row, "groups_per_compute_unit", k->groups);
-    if (k->occupancy >= 0) {
-        cJSON_AddNumberToObject(row, "occupancy", k->occupancy);
-        cJSON_AddStringToObject(row, "limit", k->limit);
-    }
+        snprintf(registers, sizeof registers, "%d%s", k->registers, k->spills > 0 ? "+" : "");
+    write_bound(warps, k->by_warps, k->by_warps == k->groups);
+    write_bound(of_registers, k->by_registers, k->by_registers == k->groups);
+    write_bound(local, k->by_local, k->by_local == k->groups);
+    if (k->occupancy >= 0)
+        snprintf(filled, sizeof filled, "%.0f%%", 100 * k->occupancy);
+    if (k->waves >= 0)
+        snprintf(waves, sizeof waves, k->waves < 100 ? "%.1f" : k->waves < 1e5 ? "%.0f" : "%.0fk",
+                 k->waves < 1e5 ? k->waves : 1e-3 * k->waves);
+    cli_print(cli, "%c %-26s %-13s %7s %6d %5s%5s%5s %4s %5s %s\n", k->chosen ? '*' : ' ', label, tile,
+              registers, k->local_bytes, warps, of_registers, local, filled, waves, k->reason);
     return cli_interrupted();
 }
 
 /* Every variant that the device can run, with the planner's tile for it. */
-static int print_kernels(command *cli)
+static int print_kernels(command *cli, const int size[3])
 {
-    static const int size[3] = {256, 256, 256};
     const char *missing = clvox_clfft_missing();
     cJSON_AddBoolToObject(cli->log, "clfft", !missing[0]);
     if (missing[0])
@@ -137,26 +156,33 @@ static int print_kernels(command *cli)
     if (status < 0)
         return status;
     listing all = {.cli = cli, .to = cJSON_AddArrayToObject(cli->log, "kernels")};
-    cli_print(cli, "\nKernels on %s, for 256 x 256 x 256 voxels; * is what the planner takes, wisdom: because\n"
-                   "`clvox tune` found it the fastest.\n",
-              clvox_context_limits(cli->ctx)->name);
-    cli_print(cli, "Local memory in bytes; groups: work-groups that live on a compute unit at once.\n"
-                   "  %-20s %-12s %-16s %9s %7s %6s %7s %9s  %s\n",
-              "kernel", "variant", "tile, march", "registers", "spills", "local", "groups", "occupancy",
-              "limited by");
+    cli_print(cli, "\nKernels on %s, for %d x %d x %d voxels; * is what the planner takes.\n",
+              clvox_context_limits(cli->ctx)->name, size[0], size[1], size[2]);
+    cli_print(cli,
+              "Registers of a work-item, + where more went to memory; local memory of a work-group, bytes;\n"
+              "work-groups for which warps, registers and local memory have room on a compute unit, < the\n"
+              "fewest; warps that they fill; rounds in which the device takes as many elements as voxels.\n"
+              "  %-26s %-13s %7s %6s %4s %4s %4s  %4s %5s %s\n",
+              "kernel/variant", "tile,march", "regs", "local", "warp", "reg", "loc", "fill", "waves",
+              "tile by");
     return clvox_kernel_variants(cli->ctx, size, print_kernel, &all);
 }
 
 int cmd_devices(command *cli, int argc, char **argv)
 {
-    const cli_usage usage = {
-        .options = NULL,
-    };
+    clvox_numbers voxels = {0};
+    int size[3] = {182, 218, 182};
+    const cli_option options[] = {
+        {"size", 0, CLI_NUMBERS, &voxels, "XxYxZ", "voxels for -v (default 182x218x182)"},
+        {0}};
+    const cli_usage usage = {.options = options};
     char **rest;
     clvox_device *devices = NULL;
     int unused, status = cli_parse(cli, &usage, argc, argv, &rest, &unused);
     if (status)
         return status;
+    if (voxels.count && !cli_whole_size(&voxels, 1, 800, size))
+        return cli_misuse("--size: a whole number of voxels from 1 to 800 or three, such as 182x218x182");
     cli_environment_settle(&(cli_environment){.all = true});
     int found = clvox_devices_list(&devices);
     if (found < 0)
@@ -191,6 +217,6 @@ int cmd_devices(command *cli, int argc, char **argv)
             "no OpenCL driver of this system (/etc/OpenCL/vendors) finds a device, so the PoCL in clvox's "
             "folder runs on the CPU; for a GPU install its vendor's OpenCL driver\n");
     if (cli->verbose && usable)
-        status = print_kernels(cli);
+        status = print_kernels(cli, size);
     return status;
 }

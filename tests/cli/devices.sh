@@ -8,6 +8,7 @@ begin "a device that is not there is one sentence"
 exits 1 clvox apply -i k.nii -r k.nii -o y.nii --device no-such-device; one_sentence; says 'no-such-device'; absent y.nii
 
 begin "devices are listed"
+exits 2 clvox devices --size 0; says '1 to 800'
 exits 0 clvox devices; quiet; prints '^ *0 \*'
 exits 0 clvox devices --json log/d.json; json log/d.json 'sum(d["default"] for d in j["devices"]) == 1'
 
@@ -37,12 +38,16 @@ fi
 begin "devices -v: limits, and every variant of every kernel"
 export CLVOX_WISDOM="$work/w.json"
 exits 0 clvox tune --kernel force --size 8 --seconds 0.001
-exits 0 clvox devices -v -v --json log/v.json
-prints 'compute units'; prints 'largest work-group'; prints 'limited by'
+exits 0 clvox devices -v -v --size 40x30x20 --json log/v.json
+prints 'compute units'; prints 'largest work-group'; prints '40 x 30 x 20 voxels'
+sed -n '/^  kernel.variant/,$p' log/out | grep -v 'does not run here' | awk 'length > 100' | grep . && complain 'rows are wider than 100'
+json log/v.json 'all(k["reason"] for k in j["kernels"] if "refused" not in k) and sum("waves" in k for k in j["kernels"]) > 9'
 json log/v.json '{"warp", "force", "sobel"} <= {k["kernel"] for k in j["kernels"]}'
 json log/v.json 'all(sum(k["chosen"] for k in j["kernels"] if k["kernel"] == n) == 1 for n in {k["kernel"] for k in j["kernels"]})'
-prints '^\* force .*wisdom'
-json log/v.json '[k["kernel"] for k in j["kernels"] if k["wisdom"]] == ["force"]'
+prints '^\* force/.* recorded$'
+json log/v.json '[k["kernel"] for k in j["kernels"] if k["wisdom"]] == ["force"] == [k["kernel"] for k in j["kernels"] if k.get("reason") == "recorded"]'
+json log/v.json 'j["kernels"][0].get("registers") is not None or all("groups_by_registers" not in k for k in j["kernels"])'
+grep -q '"registers"' log/v.json || prints '^\* warp/.* unknown '
 
 begin "clFFT is opened where it is there; without it flows run, and devices -v says so"
 if ! grep -q '^clFFT was found' log/out; then
@@ -78,7 +83,7 @@ for broken in 'defined(WIDE)' '!defined(WIDE)'; do # one of them is the planner'
         grep -q 'takes the place' log/err && complain 'said in spite of -q'
         json log/m.json 'len(j["remarks"]) == 1 and "\n" not in j["remarks"][0]'
         exits 0 env CLVOX_KERNEL_DIR="$work/cl" "$program" devices -v --json log/v.json
-        prints 'median .*does not run here: '
+        prints 'median/.*does not run here: '
         json log/v.json 'sum("refused" in k for k in j["kernels"] if k["kernel"] == "median") == 1'
     else
         quiet; json log/m.json '"remarks" not in j'

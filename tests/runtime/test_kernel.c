@@ -625,7 +625,7 @@ static int stop_at_the_third(void *user, const clvox_kernel_variant *variant)
 {
     int *seen = user;
     assert_true(variant->kernel && variant->variant &&
-                (variant->refused || (variant->tile[0] > 0 && variant->limit)));
+                (variant->refused || (variant->tile[0] > 0 && variant->limit && variant->reason[0])));
     return ++*seen == 3;
 }
 

@@ -71,7 +71,19 @@ static void check_nvidia(void)
         {"GTX 480, reuse", nvidia(2, 0), {32 * 16, 24, -1, 49152}, 1, 16 / 48.0, "local memory"},
         /* equation 1 as printed: registers by work-group */
         {"G80", nvidia(1, 0), {256, 10, -1, 4096}, 3, 1.0, "warps"},
+        {"sm_11", nvidia(1, 1), {128, 16, -1, 2000}, 4, 16 / 24.0, "registers"},
+        {"sm_12, an odd count of warps", nvidia(1, 2), {96, 20, -1, 1000}, 6, 18 / 32.0, "registers"},
         {"GT200", nvidia(1, 3), {192, 21, -1, 512}, 4, 24 / 32.0, "registers"},
+        /* the other compute capabilities, by the rules of NVIDIA's calculator */
+        {"sm_21", nvidia(2, 1), {256, 21, -1, 0}, 5, 40 / 48.0, "registers"},
+        {"sm_30", nvidia(3, 0), {192, 40, -1, 0}, 8, 0.75, "registers"},
+        {"sm_35", nvidia(3, 5), {1024, 32, -1, 16384}, 2, 1.0, "warps"},
+        {"sm_37", nvidia(3, 7), {256, 64, -1, 20000}, 5, 0.625, "local memory"},
+        {"sm_50", nvidia(5, 0), {32, 32, -1, 0}, 32, 0.5, "work-groups"},
+        {"sm_52", nvidia(5, 2), {128, 40, -1, 12288}, 8, 0.5, "local memory"},
+        {"sm_60, two parts", nvidia(6, 0), {320, 33, -1, 0}, 5, 50 / 64.0, "registers"},
+        {"sm_61, four parts", nvidia(6, 1), {320, 33, -1, 0}, 4, 40 / 64.0, "registers"},
+        {"sm_100", nvidia(10, 0), {256, 96, -1, 120000}, 1, 0.125, "local memory"},
     };
     ROWS(rows);
 }
@@ -94,6 +106,14 @@ static void check_amd(void)
         {"gfx1030, wide", amd("gfx1030", 64), {256, 64, -1, 0}, 4, 0.5, "registers"},
         {"gfx1100", amd("gfx1100", 32), {256, 96, -1, 0}, 4, 1.0, "wavefronts"},
         {"gfx1201", amd("gfx1201", 32), {256, 128, -1, 0}, 2, 0.5, "registers"},
+        {"gfx900", amd("gfx900", 64), {256, 84, 90, 0}, 3, 0.3, "registers"},
+        {"gfx908", amd("gfx908", 64), {512, 40, 32, 24000}, 2, 0.4, "local memory"},
+        {"gfx942", amd("gfx942", 64), {256, 96, 40, 0}, 5, 0.625, "registers"},
+        {"gfx1101, registers in twenty-fours", amd("gfx1101", 32), {256, 100, -1, 0}, 3, 0.75, "registers"},
+        {"gfx1102", amd("gfx1102", 32), {256, 100, -1, 0}, 2, 0.5, "registers"},
+        {"gfx1103", amd("gfx1103", 32), {128, 72, -1, 0}, 6, 0.75, "registers"},
+        {"gfx1150", amd("gfx1150", 32), {256, 48, -1, 30000}, 2, 0.5, "local memory"},
+        {"gfx1151", amd("gfx1151", 32), {192, 128, -1, 0}, 3, 18 / 32.0, "registers"},
     };
     ROWS(rows);
 }
@@ -133,6 +153,23 @@ static void a_cpu_device_a_device_of_no_table(void **state)
     }
 }
 
+static double filled_by(int items, int registers)
+{
+    const clvox_device_limits h200 = nvidia(9, 0);
+    clv_occupancy o;
+    clv_occupancy_of(&h200, &(clv_footprint){items, registers, -1, 0}, &o);
+    return o.fraction;
+}
+
+/* 64 registers are 32 warps, 65 are 28; 32 are 64, 33 to 40 are 48, 41 are 40. */
+static void one_register_more_makes_another_group_better(void **state)
+{
+    (void)state;
+    assert_true(filled_by(256, 64) == filled_by(128, 64) && filled_by(256, 65) < filled_by(128, 65));
+    assert_true(filled_by(512, 32) > filled_by(384, 32) && filled_by(512, 33) == filled_by(384, 33));
+    assert_true(filled_by(512, 40) == filled_by(384, 40) && filled_by(512, 41) < filled_by(384, 41));
+}
+
 static void no_work_items(void **state)
 {
     (void)state;
@@ -146,6 +183,8 @@ static void check_unknown(void)
               "without registers occupancy is unknown, and its bound is not");
     test_case(a_cpu_device_a_device_of_no_table,
               "a CPU device, a device of no table and a wavefront that it has not: unknown");
+    test_case(one_register_more_makes_another_group_better,
+              "where registers cross a bound the equations prefer another work-group");
     test_case(no_work_items, "the occupancy of a group without work-items is unknown");
 }
 

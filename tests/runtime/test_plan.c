@@ -223,6 +223,78 @@ static void check_groups_on_cpu(void)
               "no variant reads images where a device has none");
 }
 
+static const clv_variant reason_variants[] = {
+    {.name = "halo", .function = "f", .halo = {1, 1, 0}, .devices = CLV_ON_ANY,
+     .tiles = {{16, 16, 1, 1}, {32, 32, 1, 1}}},
+    {.name = "fill", .function = "f", .devices = CLV_ON_GPU, .tiles = {{64, 1, 1, 1}, {32, 16, 1, 1}}},
+    {.name = "small", .function = "f", .devices = CLV_ON_GPU, .tiles = {{32, 1, 1, 1}, {64, 1, 1, 1}}},
+    {.name = "order", .function = "f", .devices = CLV_ON_GPU, .tiles = {{256, 1, 1, 1}, {512, 1, 1, 1}}},
+    {.name = "one", .function = "f", .devices = CLV_ON_GPU, .tiles = {{256, 1, 1, 1}}},
+    {.name = "large", .function = "f", .group = {1, 1, 1}, .devices = CLV_ON_CPU, .fixed_bytes = 64,
+     .tiles = {{64, 1, 1, 1}, {256, 1, 1, 1}}},
+    {.name = "alone", .function = "f", .group = {1, 1, 1}, .devices = CLV_ON_CPU, .fixed_bytes = 64,
+     .tiles = {{64, 1, 1, 1}, {1, 1, 1, 1}}},
+};
+static const clv_entry reasons = CLV_ENTRY("f", "reasons", reason_variants, NULL);
+
+/* The rule of the first tile that a device has for a variant; of the second where second is set. */
+static const char *reason(const char *device, const clv_entry *entry, const char *variant, bool second)
+{
+    clv_candidate c[CLV_MAX_CANDIDATES];
+    const int count = plan(named(device), entry, c);
+    int at = 0;
+    while (at < count && strcmp(c[at].variant->name, variant) != 0)
+        at++;
+    assert_true(at < count);
+    return clv_plan_reason(named(device), c, count, c[at].variant, c[at + second].tile);
+}
+
+static void each_rule_of_the_planner_is_named(void **state)
+{
+    (void)state;
+    assert_string_equal(reason("H200", &reasons, "halo", false), "least halo");
+    assert_string_equal(reason("PoCL", &reasons, "halo", false), "least halo");
+    assert_string_equal(reason("GTX 480", &reasons, "fill", false), "fills half");
+    assert_string_equal(reason("GTX 480", &reasons, "small", false), "fills most");
+    assert_string_equal(reason("H200", &reasons, "order", false), "table order");
+    assert_string_equal(reason("H200", &reasons, "order", true), "next choice");
+    assert_string_equal(reason("H200", &reasons, "one", false), "only tile");
+    assert_string_equal(reason("PoCL", &reasons, "large", false), "most items");
+    assert_string_equal(reason("PoCL", &reasons, "alone", false), "item alone");
+    assert_string_equal(reason("8 KiB of local memory", &tiles, "tile", false), "made to fit");
+}
+
+/* Rounds of the device's groups over 182x218x182 voxels, and over as many elements in a row. */
+static void waves_count_groups_over_the_device(void **state)
+{
+    (void)state;
+    static const int size[3] = {182, 218, 182};
+    static const clv_variant row_variants[] = {{.name = "row", .function = "f", .tiles = {{256, 1, 1, 1}}}};
+    static const clv_entry row = CLV_ENTRY("f", "row", row_variants, NULL);
+    clvox_device_limits h200 = *named("H200"), cpu = *named("PoCL");
+    clv_kernel k = {.entry = &probe, .variant = &probe_variants[0], .group = {32, 8, 8}};
+    h200.compute_units = 132;
+    cpu.compute_units = 4;
+    clv_occupancy_of(&h200, &(clv_footprint){256, 40, -1, 0}, &k.resources);
+    assert_true(fabs(clv_launch_waves(&h200, &k, size) - 6 * 28 * 23 / 6.0 / 132) < 1e-12);
+    assert_true(fabs(clv_launch_waves(&cpu, &k, size) - 6 * 28 * 23 / 4.0) < 1e-12);
+    clv_kernel flat = {
+        .entry = &row, .variant = row_variants, .group = {256, 1, 1}, .resources = k.resources};
+    assert_true(fabs(clv_launch_waves(&h200, &flat, size) - 28208 / 6.0 / 132) < 1e-12);
+    flat.resources.groups = -1;
+    assert_true(clv_launch_waves(&h200, &flat, size) < 0);
+    clv_kernel shares = k;
+    shares.tile = (clv_tile){256, 1, 1, 1};
+    shares.group[0] = shares.group[1] = shares.group[2] = 1;
+    assert_true(clv_launch_waves(&h200, &shares, size) < 0);
+}
+
+static void check_reasons(void)
+{
+    test_case(each_rule_of_the_planner_is_named, "each rule by which a tile is taken has its name");
+    test_case(waves_count_groups_over_the_device, "waves count work-groups over the device");
+}
+
 /* Every entry of every operation on every made-up device. */
 static void every_kernel_has_a_plan(void **state)
 {
@@ -277,6 +349,7 @@ int main(void)
     check_probe();
     check_shrinking();
     check_groups_on_cpu();
+    check_reasons();
     check_entries();
     return test_run("plan", NULL);
 }

@@ -15,7 +15,7 @@ static const char *const image_builds[] = {"", "-DMASK=1", NULL};
 static const clv_variant variants[] = {
     {.name = "reuse", .function = "force_reuse", .item = {1, 1, CLV_MARCH}, .rim = {1, 1, 0},
      .devices = CLV_ON_GPU, .cell_bytes = 48, .planes = 1,
-     .tiles = {{8, 8, 1, 16}, {16, 16, 1, 32}, {32, 8, 1, 32}}},
+     .tiles = {{16, 16, 1, 32}, {32, 8, 1, 32}, {8, 8, 1, 16}}},
     DIRECT,
     ROLLING,
 };

@@ -11,6 +11,7 @@
 #include "runtime/queue/buffer.h"
 #include "runtime/kernel/kernel.h"
 #include "runtime/kernel/registry.h"
+#include "runtime/queue/launch.h"
 #include "runtime/queue/timing.h"
 
 /* ---- time ---------------------------------------------------------------- */
@@ -89,20 +90,32 @@ end:
 
 /* ---- choice -------------------------------------------------------------- */
 
-static clvox_kernel_variant variant_of(const clv_kernel *k, bool chosen)
+static clvox_kernel_variant variant_of(const clvox_context *ctx, const clv_kernel *k, const int size[3],
+                                       bool chosen)
 {
-    return (clvox_kernel_variant){.kernel = k->entry->name,
-                                  .variant = k->variant->name,
-                                  .chosen = chosen,
-                                  .wisdom = chosen && k->wisdom,
-                                  .tile = {k->tile.x, k->tile.y, k->tile.z},
-                                  .march = k->tile.march,
-                                  .registers = k->registers,
-                                  .spills = k->spills,
-                                  .local_bytes = k->local_bytes,
-                                  .groups = k->resources.groups,
-                                  .occupancy = k->occupancy,
-                                  .limit = k->resources.limit};
+    const clvox_device_limits *limits = clvox_context_limits(ctx);
+    const clv_occupancy *r = &k->resources;
+    clv_candidate candidates[CLV_MAX_CANDIDATES];
+    const int count = clv_plan_candidates(limits, k->entry, 0, candidates, CLV_MAX_CANDIDATES);
+    const bool wisdom = chosen && k->wisdom;
+    return (clvox_kernel_variant){
+        .kernel = k->entry->name,
+        .variant = k->variant->name,
+        .chosen = chosen,
+        .wisdom = wisdom,
+        .tile = {k->tile.x, k->tile.y, k->tile.z},
+        .march = k->tile.march,
+        .registers = k->registers,
+        .spills = k->spills,
+        .local_bytes = k->local_bytes,
+        .groups = r->groups,
+        .occupancy = k->occupancy,
+        .limit = r->limit,
+        .by_warps = r->by_groups >= 0 && r->by_groups < r->by_waves ? r->by_groups : r->by_waves,
+        .by_registers = r->by_registers,
+        .by_local = r->by_local,
+        .waves = clv_launch_waves(limits, k, size),
+        .reason = wisdom ? "recorded" : clv_plan_reason(limits, candidates, count, k->variant, k->tile)};
 }
 
 /* The variants of one entry. */
@@ -114,15 +127,16 @@ static int visit_entry(clvox_context *ctx, const clv_entry *entry, const int siz
     int status = clv_kernel_get(ctx, entry, build, size, 0, &chosen);
     for (int v = 0; status >= 0 && v < entry->count; v++) {
         const clv_variant *variant = &entry->variants[v];
-        clvox_kernel_variant shown = variant_of(chosen, true);
+        clvox_kernel_variant shown = variant_of(ctx, chosen, size, true);
         if (variant != chosen->variant) {
             if ((status = clv_force_variant(ctx, entry->name, variant->name, -1)) < 0)
                 break;
             if (clv_kernel_get(ctx, entry, build, size, 0, &kernel) >= 0)
-                shown = variant_of(kernel, false);
+                shown = variant_of(ctx, kernel, size, false);
             else
                 shown = (clvox_kernel_variant){
-                    .kernel = entry->name, .variant = variant->name, .refused = clvox_message(), .limit = ""};
+                    .kernel = entry->name, .variant = variant->name, .refused = clvox_message(), .limit = "",
+                    .reason = ""};
         }
         if (visit(user, &shown))
             status = clvox_fail(CLVOX_ERROR_STOPPED, "interrupted");

@@ -112,26 +112,49 @@ static double filled(const clv_candidate *c, int width)
     return c->resources.most * items / ((items + width - 1) / width * width);
 }
 
+/* The rule by which a tile goes before another of its variant; NULL: none. */
+static const char *ahead_by(const clvox_device_limits *limits, const clv_candidate *a, const clv_candidate *b)
+{
+    if (limits->type == CLVOX_DEVICE_CPU) {
+        if (a->waste != b->waste)
+            return a->waste < b->waste ? "least halo" : NULL;
+        /* A CPU runs a group's items one after another, once for each stretch between
+         * barriers: an item alone has no barriers. */
+        if (a->local_bytes == 0 || b->local_bytes == 0 || items_of(b) == 1)
+            return NULL;
+        return items_of(a) == 1 ? "item alone" : items_of(a) > items_of(b) ? "most items" : NULL;
+    }
+    double fill_a = filled(a, limits->simd), fill_b = filled(b, limits->simd);
+    bool enough_a = fill_a < 0 || fill_a >= enough_filled, enough_b = fill_b < 0 || fill_b >= enough_filled;
+    if (!enough_a || !enough_b)
+        return enough_a ? "fills half" : !enough_b && fill_a > fill_b ? "fills most" : NULL;
+    return a->waste < b->waste ? "least halo" : NULL;
+}
+
 /* Whether a is to be tried before b, which stands before it in the table. */
 static bool before(const clvox_device_limits *limits, const clv_candidate *a, int rank_a,
                    const clv_candidate *b, int rank_b)
 {
     if (rank_a != rank_b)
         return rank_a < rank_b;
-    if (a->variant != b->variant)
-        return false;
-    /* A CPU runs a group's items one after another, once for each stretch between
-     * barriers: an item alone has no barriers. */
-    if (limits->type == CLVOX_DEVICE_CPU && a->waste == b->waste)
-        return a->local_bytes > 0 && b->local_bytes > 0 && items_of(b) > 1 &&
-               (items_of(a) == 1 || items_of(a) > items_of(b));
-    if (limits->type == CLVOX_DEVICE_CPU)
-        return a->waste < b->waste;
-    double fill_a = filled(a, limits->simd), fill_b = filled(b, limits->simd);
-    bool enough_a = fill_a < 0 || fill_a >= enough_filled, enough_b = fill_b < 0 || fill_b >= enough_filled;
-    if (!enough_a || !enough_b)
-        return enough_a != enough_b ? enough_a : fill_a > fill_b;
-    return a->waste < b->waste;
+    return a->variant == b->variant && ahead_by(limits, a, b);
+}
+
+const char *clv_plan_reason(const clvox_device_limits *limits, const clv_candidate *candidates, int count,
+                            const clv_variant *variant, clv_tile tile)
+{
+    const clv_candidate *first = NULL, *next = NULL;
+    for (int i = 0; i < count && !next; i++)
+        if (candidates[i].variant == variant)
+            *(first ? &next : &first) = &candidates[i];
+    if (!first || first->tile_index < 0)
+        return "made to fit";
+    if (!next)
+        return "only tile";
+    if (memcmp(&first->tile, &tile, sizeof tile) != 0)
+        return "next choice";
+    const char *rule = ahead_by(limits, first, next);
+    return rule ? rule : "table order";
 }
 
 int clv_plan_candidates(const clvox_device_limits *limits, const clv_entry *entry,

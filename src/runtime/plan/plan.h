@@ -107,6 +107,13 @@ enum { CLV_MAX_CANDIDATES = 160 };
 int clv_plan_candidates(const clvox_device_limits *limits, const clv_entry *entry,
                         size_t local_extra, clv_candidate *out, int room);
 
+/* Why a variant has this tile, of candidates in their order: "fills half" (of a compute unit's lanes,
+ * which the next one does not), "fills most" (none fills half), "least halo", "item alone", "most
+ * items", "table order", "only tile", "made to fit" (halved until it ran), "next choice" (the driver
+ * refused one before it). Static. */
+const char *clv_plan_reason(const clvox_device_limits *limits, const clv_candidate *candidates, int count,
+                            const clv_variant *variant, clv_tile tile);
+
 /* How much an item and a group of a variant with this tile cover; 0: the whole axis. */
 void clv_variant_covers(const clv_variant *variant, clv_tile tile, int item[3], int group[3]);
 

@@ -28,6 +28,31 @@ int clv_launch_groups(const clv_kernel *kernel, const int size[3], int groups[3]
     return all;
 }
 
+/* Whether launches of an entry have the volume's axes: else their elements lie in a row. */
+static bool is_volume(const clv_entry *entry)
+{
+    for (int v = 0; v < entry->count; v++)
+        for (int t = 0; t < CLV_MAX_TILES && entry->variants[v].tiles[t].x; t++) {
+            int item[3], group[3];
+            clv_variant_covers(&entry->variants[v], entry->variants[v].tiles[t], item, group);
+            if (group[1] != 1 || group[2] != 1)
+                return true;
+        }
+    return false;
+}
+
+double clv_launch_waves(const clvox_device_limits *limits, const clv_kernel *kernel, const int size[3])
+{
+    const int row[3] = {size[0] * size[1] * size[2], 1, 1};
+    const int groups = limits->type == CLVOX_DEVICE_CPU ? 1 : kernel->resources.groups;
+    const int *covers = kernel->group, items = kernel->tile.x * kernel->tile.y * kernel->tile.z;
+    const bool shared = covers[0] * covers[1] * covers[2] == 1 && items > 1;
+    if (groups < 1 || limits->compute_units < 1 || shared)
+        return -1;
+    return (double)clv_launch_groups(kernel, is_volume(kernel->entry) ? size : row, NULL) / groups /
+           limits->compute_units;
+}
+
 int clv_launch_args(clvox_context *ctx, const clv_kernel *kernel, const int size[3], double moved,
                     const clv_arg *args, int count)
 {

@@ -28,6 +28,11 @@ typedef struct clv_arg {
  * NULL) and in all. */
 int clv_launch_groups(const clv_kernel *kernel, const int size[3], int groups[3]);
 
+/* How often as many elements as a volume has voxels fill the device with such work-groups (a CPU: each core
+ * with one): 2.1 are three rounds, the last of them a tenth full. -1: not known, or a group shares the
+ * work on one element, which is no voxel then. */
+double clv_launch_waves(const clvox_device_limits *limits, const clv_kernel *kernel, const int size[3]);
+
 /* Queues a kernel over so many elements along each axis. moved: bytes that must cross device memory, counted once, for
  * --profile and the bench. Does not wait. */
 int clv_launch_args(clvox_context *ctx, const clv_kernel *kernel, const int size[3], double moved,
