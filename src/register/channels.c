@@ -23,9 +23,15 @@ static void describe(clv_registration *run, const clvox_register_images *images)
     for (int i = 0; i < images->channels; i++)
         sum += images->weight[i];
     for (int i = 0; i < images->channels; i++) {
+        const clvox_register_options *o = run->options;
         const double weight = sum > 0 ? images->weight[i] / sum : 1. / images->channels;
-        run->channels[i] = (clv_channel){
-            .weight = weight, .share = weight, .metric = run->options->metric, .tissue = -1, .outside = NAN};
+        const int own = i <= o->channel_metrics ? i : 0;
+        run->channels[i] = (clv_channel){.weight = weight,
+                                         .share = weight,
+                                         .metric = own ? o->channel_metric[own - 1] : o->metric,
+                                         .own = own,
+                                         .tissue = -1,
+                                         .outside = NAN};
     }
 }
 
@@ -63,13 +69,16 @@ int clv_channel_metrics(const clv_registration *run, const clv_channel *channel,
 {
     const clvox_register_options *o = run->options;
     const clv_metric_row *first = clv_metric_find(channel->metric);
-    const double mind = mind_weight(run, channel);
+    const int own = channel->own;
+    const double factor = own ? first->strength / clv_metric_find(o->metric)->strength : 1,
+                 mind = factor * mind_weight(run, channel);
     int n = 0;
-    list[n++] = (clv_channel_metric){first, clv_metric_parameter(first, o, false), 1};
+    list[n++] = (clv_channel_metric){
+        first, own ? o->channel_parameter[own - 1] : clv_metric_parameter(first, o, false), factor};
     if (mind > 0)
         list[n++] = (clv_channel_metric){clv_metric_find(CLVOX_METRIC_MIND),
                                          clv_contrast_made(run) ? o->patch : MIND_PATCH, mind};
-    for (int i = 0; i < o->besides && channel->tissue < 0; i++) {
+    for (int i = 0; i < o->besides && channel->tissue < 0 && !own; i++) {
         const clv_metric_row *metric = clv_metric_find(o->beside[i]);
         if (o->beside_weight[i] > 0)
             list[n++] = (clv_channel_metric){metric, o->beside_parameter[i],

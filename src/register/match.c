@@ -81,12 +81,13 @@ end:
     return status;
 }
 
-/* Whether the metric takes equal values for the same tissue. The others take
+/* Whether a metric of the channel takes equal values for the same tissue. The others take
  * any contrast, which a match would only bend. */
-static bool compares_values(const clvox_register_options *o)
+static bool compares_values(const clvox_register_options *o, const clv_channel *channel)
 {
     const clv_model *m = clv_model_find(o->deform);
-    return clv_metric_find(clv_register_metric(o))->compares_values || (m && m->compares_values);
+    return clv_metric_find(clv_register_metric(o))->compares_values ||
+           (m && (m->compares_values || clv_metric_find(channel->metric)->compares_values));
 }
 
 /* Background at 0, the brightest of the tissue at 1, nothing above 1.2: by this
@@ -146,7 +147,7 @@ static int match(clv_registration *run, const clv_channel *channel)
                                               "have content; try --init moments or --init centers");
         goto end;
     }
-    if (!compares_values(run->options)) {
+    if (!compares_values(run->options, channel)) {
         CLV_TRY(to_unit_range(run, channel->fixed, &run->fixed_grid, run->fixed_mask, &fixed_all,
                               channel->level_fixed));
         CLV_TRY(to_unit_range(run, channel->moving, &run->moving_grid, run->moving_mask, &moving_all,

@@ -65,6 +65,7 @@ typedef struct clv_channel {
     int tissue;          /* of posteriors; CLV_REST; -1 of an image */
     float outside;       /* what lies outside of it */
     clvox_metric metric; /* that the deformation compares it by */
+    int own;             /* its place among the metrics of channels, from 1 on; 0: it compares as the first one does */
     clv_made made;
     clv_buffer *fixed, *moving; /* as read; matched in intensity later */
     clv_buffer *level_fixed, *level_moving;

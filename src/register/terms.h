@@ -68,7 +68,7 @@ void clv_terms_release(clv_registration *run);
 typedef struct clv_channel_metric {
     const clv_metric_row *metric;
     int parameter;
-    double factor; /* times its S is added; 1 of the first one */
+    double factor; /* times its S is added; 1 of the options' metric */
 } clv_channel_metric;
 
 /* Those of a channel at present, at least one; returns their number. */
