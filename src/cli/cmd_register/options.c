@@ -230,7 +230,7 @@ static int check_level_masks(const cli_register_request *r, const clvox_register
     for (int i = 0; i < 2; i++) {
         const char *which = i ? "moving" : "fixed";
         const int count = r->level_masks[i].count, levels = o->deform == CLVOX_DEFORM_NONE ? 0 : o->levels;
-        if (count && !r->fixed.count)
+        if (count && !r->fixed.count && !r->list)
             return cli_misuse("--level-%s-mask belongs to images: give -f FIXED -m MOVING", which);
         if (count && count != levels)
             return cli_misuse(
