@@ -19,7 +19,7 @@ static const double SYNTHESIS_MIND = 10;
 static void describe(clv_registration *run, const clvox_register_images *images)
 {
     double sum = 0;
-    run->channel_count = run->shown_count = run->image_count = images->channels;
+    run->channel_count = run->image_count = images->channels;
     for (int i = 0; i < images->channels; i++)
         sum += images->weight[i];
     for (int i = 0; i < images->channels; i++) {

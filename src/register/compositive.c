@@ -552,7 +552,7 @@ static int look_at_tissues(clv_registration *run, const clv_pyramid_level *l)
     const clv_request room = {&warped, n * sizeof *values, "image in the middle"};
     double correlation;
     work w;
-    if (run->contrasts_differ || !clv_contrast_looks(run) || !clv_contrast_heads(run))
+    if (run->contrasts.differ || !clv_contrast_looks(run) || !clv_contrast_heads(run))
         return CLVOX_OK;
     set_up(&w, run, l);
     values = malloc(2 * n * sizeof *values);
@@ -571,15 +571,10 @@ static int look_at_tissues(clv_registration *run, const clv_pyramid_level *l)
         CLV_TRY(clv_buffer_read(run->ctx, channel->level_fixed, 0, values, n * sizeof *values));
     CLV_TRY(clv_lease_give(&run->leases, &room, 1));
     CLV_TRY(clv_contrast_tissues(&l->fixed, values, values + n, &correlation));
-    run->tissues_differ = correlation < LEAST;
+    run->contrasts.tissues = correlation < LEAST;
 end:
     free(values);
     return status;
-}
-
-bool clv_compositive_begins_again(const clv_registration *run)
-{
-    return run->tissues_differ && !run->contrasts_differ;
 }
 
 /* All levels from the start on, which are a part of the whole run. removed: by the coarsest of them. */
@@ -622,7 +617,7 @@ static int run_levels(clv_registration *run, double part, clvox_register_result 
         clv_solver_destroy(&own->solver);
         if (i == o->levels - 2)
             CLV_TRY(look_at_tissues(run, &l));
-        if (clv_compositive_begins_again(run))
+        if (clv_contrast_begins_again(run))
             break;
     }
     *last = at;
@@ -670,12 +665,12 @@ int clv_compositive_levels(clv_registration *run, clvox_register_result *result,
     static const double RANDOM = .58;
     int status = CLVOX_OK;
     const bool made = clv_contrast_made(run);
-    const int runs = !made || !clv_contrast_heads(run) ? 1 : run->tissues_differ ? RUNS - 1 : RUNS;
+    const int runs = !made || !clv_contrast_heads(run) ? 1 : run->contrasts.tissues ? RUNS - 1 : RUNS;
     const double part = (1 - run->fraction_done) / runs;
     const clvox_metric metric = run->channels[0].metric;
     double removed = 0;
     /* Images whose other edges agree have led LNCC already. */
-    if (made && run->tissues_differ)
+    if (made && run->contrasts.tissues)
         compare_by(run, CLVOX_METRIC_LNCC);
     CLV_TRY(run_levels(run, part, result, last, &removed));
     if (runs > 1 && removed < RANDOM)

@@ -36,9 +36,6 @@ int clv_compositive_requests(clv_registration *run, bool symmetric, clv_request 
 
 /* Runs all levels; u, u_fixed and, where it follows, the inverse are left on *at, the grid of the last one. */
 int clv_compositive_levels(clv_registration *run, clvox_register_result *result, clvox_grid *at);
-/* Whether the levels ended early, as the contrasts differ: the model has to run again, by synthesized
- * images. */
-bool clv_compositive_begins_again(const clv_registration *run);
 
 /* Lends what only the levels need, once the run's map is there. */
 void clv_compositive_lend(clv_registration *run);

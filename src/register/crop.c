@@ -9,7 +9,9 @@
 
 #include "base/matrix.h"
 #include "clvox/threads.h"
+#include "register/model.h"
 #include "register/posteriors.h"
+#include "register/problem.h"
 
 /* Room on either side, in mm and at least in voxels. Values above CONTENT of the range may be content, and
  * those above OF_MEAN of their mean are. A slice with less than FULL of what the fullest one has is empty, as
@@ -204,15 +206,19 @@ end:
     return status;
 }
 
-int clv_register_crop(clv_registration *run, const clvox_register_images *images)
+int clv_register_crop(clv_registration *run)
 {
     int status = CLVOX_OK;
+    const clvox_register_images *images = &run->problem->images;
+    const clv_model *model = clv_model_find(run->options->deform);
     const clvox_grid *grid = &run->fixed_grid;
     int first[3], last[3];
     double edge[3], share = 1;
     clvox_grid domain = *grid;
     /* Masks of single levels may leave in what the other one leaves out. */
     const bool masked = images->fixed_mask && !images->level_masks;
+    if (!model || !model->border_stays || images->initial_warp)
+        return CLVOX_OK;
     run->domain = *grid;
     CLV_TRY(clv_foreground_begin(grid, &run->foreground));
     for (int i = 0; i < 3; i++) {

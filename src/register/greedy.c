@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One-sided registration by compositive steps. */
 #include "register/compositive.h"
+#include "register/contrast/synthesis.h"
 #include "register/pyramid.h"
 #include "transform/invert.h"
 
@@ -15,7 +16,7 @@ static int run_greedy(clv_registration *run, clvox_register_result *result)
     clvox_grid at;
     const bool follows = clv_compositive_of(run)->follows;
     CLV_TRY(clv_compositive_levels(run, result, &at));
-    if (clv_compositive_begins_again(run))
+    if (clv_contrast_begins_again(run))
         goto end;
     CLV_TRY(clv_pyramid_carry(run, run->u, &at, &run->fixed_grid));
     CLV_TRY(clv_pyramid_mend(run, run->u, &run->fixed_grid, CLV_COMPOSITIVE_SMALLEST, &passes));

@@ -12,6 +12,7 @@
 #include "op/image/reduce.h"
 #include "op/image/resample.h"
 #include "register/posteriors.h"
+#include "register/problem.h"
 #include "register/terms.h"
 
 enum { MOST_PASSES = 100 };
@@ -97,7 +98,7 @@ static int shrink_inside(clv_registration *run, const clv_channel *channel, cons
                          const clv_pyramid_level *l)
 {
     int status = CLVOX_OK;
-    clv_buffer *inside = run->level_mask, *image = channel->level_fixed;
+    clv_buffer *inside = run->masks.level, *image = channel->level_fixed;
     CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_MULTIPLY, CLV_VOLUME(inside, run->fixed_grid.size),
                           channel->fixed, l->masks[0], NULL, (float[4]){1, 0, 0, 0}));
     CLV_TRY(shrink(run, inside, &run->fixed_grid, sigma, image, &l->fixed));
@@ -168,7 +169,7 @@ int clv_pyramid_images(clv_registration *run, const clv_pyramid_level *l)
         CLV_TRY(shrink_channel(run, &run->channels[c], l, fixed_sigma, moving_sigma, mask_sigma));
     if (l->mask) {
         level_sigma(&run->fixed_grid, factor, -1, mask_sigma);
-        CLV_TRY(shrink(run, l->masks[0], &run->fixed_grid, mask_sigma, run->level_mask, &l->fixed));
+        CLV_TRY(shrink(run, l->masks[0], &run->fixed_grid, mask_sigma, run->masks.level, &l->fixed));
     }
 end:
     return status;
@@ -178,13 +179,15 @@ end:
 static int find_masks(clv_registration *run, int index, const clv_buffer *masks[2])
 {
     int status = CLVOX_OK;
-    masks[0] = run->fixed_mask;
-    masks[1] = run->moving_mask;
-    for (int i = 0; i < 2 && run->by_level.given; i++) {
-        const clvox_volume *own = run->by_level.of[i][index];
+    const clvox_register_images *images = &run->problem->images;
+    for (int i = 0; i < 2; i++) {
+        const clvox_volume *own = (i ? images->level_moving_mask : images->level_fixed_mask)[index];
+        masks[i] = run->masks.of[i];
+        if (!images->level_masks)
+            continue;
         if (own)
-            CLV_TRY(clv_register_send_mask(run, own, "", i == 1, run->by_level.mask[i]));
-        masks[i] = own ? run->by_level.mask[i] : NULL;
+            CLV_TRY(clv_register_send_mask(run, own, "", i == 1, run->masks.own[i]));
+        masks[i] = own ? run->masks.own[i] : NULL;
     }
 end:
     return status;
@@ -196,7 +199,7 @@ int clv_pyramid_make(clv_registration *run, int index, bool holes, clv_pyramid_l
     double moving_factor[3], edge[3];
     *l = (clv_pyramid_level){.index = index, .holes = holes};
     CLV_TRY(find_masks(run, index, l->masks));
-    l->mask = holes || !l->masks[0] ? NULL : run->level_mask;
+    l->mask = holes || !l->masks[0] ? NULL : run->masks.level;
     clv_register_level(&run->domain, run->options->shrink[index], &l->fixed);
     clvox_grid_spacing(&l->fixed, edge);
     for (int i = 0; i < 3; i++)

@@ -321,7 +321,7 @@ static void levels_undone(void **state)
 static unsigned judged_by(const clv_register_evidence *evidence, clvox_metric metric, const double ncc[3],
                           double gain, double sd_log)
 {
-    const clvox_register_options o = {.linear = CLVOX_LINEAR_AFFINE, .deform = CLVOX_DEFORM_SYN, .metric = metric};
+    clvox_register_options o = {.linear = CLVOX_LINEAR_AFFINE, .deform = CLVOX_DEFORM_SYN, .metric = metric};
     clv_registration run = {.options = &o, .fixed_grid = shared.fixed_grid, .moving_grid = shared.fixed_grid};
     clvox_register_result r = {.metric_before = .1, .metric_linear = .1, .metric_after = .1 + gain,
                                .ncc_before = ncc[0], .ncc_linear = ncc[1], .ncc_after = ncc[2],
@@ -455,7 +455,7 @@ static void uneven_scales(void **state)
 {
     (void)state;
     static const double scales[4][3] = {{1.17, .95, .93}, {1.21, .95, .93}, {2.1, 2.1, 2}, {.55, .9, .94}};
-    const clvox_register_options o = {.linear = CLVOX_LINEAR_AFFINE};
+    clvox_register_options o = {.linear = CLVOX_LINEAR_AFFINE};
     for (int k = 0; k < 4; k++) {
         clv_registration run = {.options = &o, .fixed_grid = shared.fixed_grid, .moving_grid = shared.fixed_grid};
         clvox_register_result r = {.metric_before = .1, .metric_linear = .2, .metric_after = .2};

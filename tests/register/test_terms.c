@@ -406,8 +406,8 @@ static void metrics_of_channels_as_text(void **state)
         assert_that(read(wrong[i], &o) == CLVOX_ERROR_ARGUMENT, "%s", wrong[i]);
 }
 
-/* What the options say for all channels, said of each; and two channels of one pair are one channel by two metrics,
- * to which the second counts by its strength as a metric beside does. */
+/* Saying of each channel the metric of all changes nothing; and two channels of one pair are one channel by two
+ * metrics, of which the second counts as it does beside the first. */
 static void channels_have_metrics(void **state)
 {
     const int *given = *state;
