@@ -31,6 +31,7 @@
 #include "register/pyramid.h"
 #include "register/contrast/synthesis.h"
 #include "register/terms.h"
+#include "register/thresholds.h"
 #include "transform/invert.h"
 
 /* Iterations from one look of the host at the metric to the next. */
@@ -39,44 +40,11 @@ enum { LOOK = CLV_TRACED };
 /* At u by a search for the inverse, of an iteration and at the end of a level. */
 enum { LOOKS = 2, LAST_LOOKS = 50 };
 
-/* Determinants of what moves one image are kept above this. */
-static const float SMALLEST_HALF = 0.1f;
-
 const char *const clv_compositive_takes[] = {CLV_COMPOSITIVE_TAKES, NULL};
-
-/* Length of the last step of a level in shares of its first. */
-static const float LAST = 0.1f;
-
-/* Elastic smoothing removes the same fraction of u in every iteration, however
- * small the forces are. With a sigma of STRONG voxels or more it would undo steps
- * that shrink from the start, so these keep their length for this part of a level. */
-static const double STRONG = 1;
-static const float KEPT = 0.3f;
-
-/* Sigma of the smoothed divergence, voxels of the level, of either number of --update-damping. */
-static const float DAMPED = 2.5f, DAMPED_FINER = 1.25f;
-
-/* A level gains where its metric rises by more than this share, which sums
- * in single precision may change by. */
-static const double GAIN = 1e-6;
 
 /* How often a level that lost, as one does whose steps are longer than a gap between structures, is done
  * again by steps half as long. Images that have nothing to gain lose each time. */
 enum { SHORTER = 2 };
-
-/* The border stays where it is, so that the map has an inverse on the whole grid. */
-static const float LONGEST_RIM = 4;
-
-/* Images are compared, and so pull, near the fixed images' content alone: mm around it along each axis, and
- * at least so many voxels of the level. Elsewhere is air, whose noise would lead nowhere. If more than
- * MISSED of what they show lies elsewhere, that is no noise (of heads .0001 does; vessels and skeletons fill
- * no cell), and everything counts. */
-static const double COMPARED_MM = 8, MISSED = .01;
-enum { COMPARED_VOXELS = 4 };
-
-/* Steps are taken a little farther, as far as the updates' smoothing carries them: for each voxel of its
- * sigma beyond the default's three more. */
-static const double STEPPED_MM = 12, STEPPED_VOXELS = 6, USUAL_SIGMA = 1.25, SIGMAS = 3;
 
 typedef struct work {
     clv_registration *run;
@@ -312,15 +280,15 @@ static int tell(const clv_registration *run, int index, double share, int first,
 }
 
 /* The longest vector of a step keeps its length even where nothing is left to
- * gain. So steps shorten along a level, to LAST of the first one, and the
+ * gain. So steps shorten along a level, to LAST_STEP of the first one, and the
  * variance of the elastic smoothing with them: they pull to the same place with
  * less and less noise. */
 static void shorten(work *w, int index, int iteration)
 {
     const clvox_register_options *o = w->run->options;
     float all = fmaxf(1, (float)o->iterations[index]);
-    float left = 1 - (1 - LAST) * (float)iteration / all;
-    w->hold = (float)iteration > (o->total_sigma < STRONG ? 0 : KEPT * all);
+    float left = 1 - (1 - LAST_STEP) * (float)iteration / all;
+    w->hold = (float)iteration > (o->total_sigma < STRONG ? 0 : KEPT_STEPS * all);
     w->length = w->part * left * (float)(index + 1 < o->levels ? o->step : o->finest_step);
     w->total_sigma = sqrtf(left) * (float)o->total_sigma;
 }
@@ -541,9 +509,6 @@ int clv_compositive_requests(clv_registration *run, bool symmetric, clv_request 
  * one another well enough to tell how grey and white matter look in either. */
 static int look_at_tissues(clv_registration *run, const clv_pyramid_level *l)
 {
-    /* T1 to T1: .874 or more within four people, on whom this was chosen, .92 within six others, .846 to heads of other
-     * scanners. FLAIR to T1: .789 or less; T1 to FLAIR: .77 to .87. */
-    static const double LEAST = .825;
     int status = CLVOX_OK;
     const clv_channel *channel = &run->channels[0];
     const size_t n = (size_t)l->n;
@@ -571,7 +536,7 @@ static int look_at_tissues(clv_registration *run, const clv_pyramid_level *l)
         CLV_TRY(clv_buffer_read(run->ctx, channel->level_fixed, 0, values, n * sizeof *values));
     CLV_TRY(clv_lease_give(&run->leases, &room, 1));
     CLV_TRY(clv_contrast_tissues(&l->fixed, values, values + n, &correlation));
-    run->contrasts.tissues = correlation < LEAST;
+    run->contrasts.tissues = correlation < TISSUES_ALIKE;
 end:
     free(values);
     return status;
@@ -629,8 +594,7 @@ end:
 /* Synthesizes the images again where the displacements on grid `from` lead, which are lost. */
 static int synthesized_again(clv_registration *run, const clvox_grid *from)
 {
-    /* mm: of what values are looked at together, and from one place looked at to the next. */
-    static const double NEARBY = 10, APART = 2;
+    static const double APART = 2; /* mm from one place looked at to the next */
     int status = CLVOX_OK;
     clv_compositive *own = clv_compositive_of(run);
     clv_buffer *halves[2] = {run->u, own->u_fixed};
@@ -642,7 +606,7 @@ static int synthesized_again(clv_registration *run, const clvox_grid *from)
     clv_pyramid_grid(&run->domain, factor, &at);
     for (int k = 0; k < 2 && halves[k]; k++)
         CLV_TRY(clv_pyramid_carry(run, halves[k], from, &at));
-    CLV_TRY(clv_contrast_again(run, NEARBY, true, &at, run->u, own->u_fixed));
+    CLV_TRY(clv_contrast_again(run, NEARER, true, &at, run->u, own->u_fixed));
 end:
     return status;
 }
@@ -659,10 +623,6 @@ static void compare_by(clv_registration *run, clvox_metric metric)
 int clv_compositive_levels(clv_registration *run, clvox_register_result *result, clvox_grid *last)
 {
     enum { RUNS = 3 };
-    /* Tissues of random brightness give synthesized images false borders, which LNCC follows. They also have more
-     * borders that MIND sees: of its energy the coarsest level removes .60 to .72 there, of that of altered T1
-     * heads .45 to .55. */
-    static const double RANDOM = .58;
     int status = CLVOX_OK;
     const bool made = clv_contrast_made(run);
     const int runs = !made || !clv_contrast_heads(run) ? 1 : run->contrasts.tissues ? RUNS - 1 : RUNS;

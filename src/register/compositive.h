@@ -29,9 +29,6 @@ static inline clv_compositive *clv_compositive_of(clv_registration *run)
         CLV_ANATOMY_TAKES, "restrict"
 extern const char *const clv_compositive_takes[];
 
-/* The whole map is kept above this determinant. */
-#define CLV_COMPOSITIVE_SMALLEST 0.04f
-
 int clv_compositive_requests(clv_registration *run, bool symmetric, clv_request *list);
 
 /* Runs all levels; u, u_fixed and, where it follows, the inverse are left on *at, the grid of the last one. */

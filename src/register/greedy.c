@@ -3,6 +3,7 @@
 #include "register/compositive.h"
 #include "register/contrast/synthesis.h"
 #include "register/pyramid.h"
+#include "register/thresholds.h"
 #include "transform/invert.h"
 
 static int requests(clv_registration *run, clv_request *list)
@@ -19,7 +20,7 @@ static int run_greedy(clv_registration *run, clvox_register_result *result)
     if (clv_contrast_begins_again(run))
         goto end;
     CLV_TRY(clv_pyramid_carry(run, run->u, &at, &run->fixed_grid));
-    CLV_TRY(clv_pyramid_mend(run, run->u, &run->fixed_grid, CLV_COMPOSITIVE_SMALLEST, &passes));
+    CLV_TRY(clv_pyramid_mend(run, run->u, &run->fixed_grid, SMALLEST_WHOLE, &passes));
     /* A mended map has another inverse. */
     if (follows && passes > 0)
         CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, run->inverse));

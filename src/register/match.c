@@ -11,9 +11,7 @@
 #include "op/image/resample.h"
 #include "register/metric/metric.h"
 #include "register/model.h"
-
-/* A cube of 3 x 3 x 3 voxels: fewer do not show where an image is. */
-static const double FEW = 27;
+#include "register/thresholds.h"
 
 static int read_state(clv_registration *run, int slot, int count, float *values)
 {

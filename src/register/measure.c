@@ -12,15 +12,13 @@
 #include "op/match/lncc.h"
 #include "register/metric/metric.h"
 #include "register/posteriors.h"
+#include "register/thresholds.h"
 #include "register/contrast/synthesis.h"
 
 clvox_metric clv_register_metric(const clvox_register_options *o)
 {
     return o->deform == CLVOX_DEFORM_NONE ? o->linear_metric : o->metric;
 }
-
-/* Images lie in [0, 1]; below this value there is air, whose windows tell nothing. */
-static const float CONTENT = 0.05f;
 
 /* The fixed image, NaN outside of the mask or, for a mean over windows, in the
  * empty background. */
@@ -32,7 +30,7 @@ static int masked_fixed(clv_registration *run, const clv_channel *c, bool window
         return CLVOX_OK;
     CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, CLV_VOLUME(c->level_fixed, run->fixed_grid.size),
                           run->masks.of[0] ? run->masks.of[0] : c->fixed, NULL, NULL,
-                          (float[4]){run->masks.of[0] ? 0 : CONTENT, 0, NAN, 0}));
+                          (float[4]){run->masks.of[0] ? 0 : AIR, 0, NAN, 0}));
     CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, CLV_VOLUME(c->level_fixed, run->fixed_grid.size),
                           c->level_fixed, c->fixed, NULL, (float[4]){1, 1, 0, 0}));
     *fixed = c->level_fixed;

@@ -6,35 +6,7 @@
 #include "base/status.h"
 #include "register/metric/metric.h"
 #include "register/problem.h"
-
-/* ---- thresholds: what each of them separates, the images that it was chosen on (as in linear/thresholds.h),
- * and when; metrics have their yield in their rows ---- */
-
-/* The share of the smaller grid that has to lie in the other one (2026-11-21). */
-static const double LEAST_OVERLAP = .1;
-/* By how much heads differ in size, and one axis more than another: what one image lacks is made up for by
- * stretching it. Of adults right results have at most 1.12, halves of heads 1.2 to 1.8 (2026-11-23). */
-static const double MOST_SCALE = 2, MOST_UNEVEN = 1.28;
-/* Fall of the metric, as a share, that interpolation alone may cost (2026-11-21). */
-static const double WORSE = .03;
-/* Variance of log J where there is content that is large enough to show anything (adults, 2026-11-24). */
-static const double SHOWS = .035;
-/* LNCC of coarse images after the affine, and what a deformation has to gain of what they lack for the
- * variance (adults with noise, heads in wrong places, 2026-11-26); a coarse run states the variance of the
- * full grid, which differs a little, later. */
-static const double COARSE_LINEAR = .27, COARSE_YIELD = 1.6, ROOM = 1.2;
-/* Gain of MIND per variance where there is content: synthesized heads with strong bias fields .084 or more,
- * unrelated images .05 at most. For that of the whole grid, which tells where there is no air, of images that
- * hardly correlate: heads with bias or of another contrast .31 or more (less if that is not monotonic), heads in
- * wrong places .24 at most, unrelated images .21 (adults, 2026-11-28). By --quick unrelated images gain .09 and
- * .29, and are missed. */
-static const double RECAST_YIELD = .078, RECAST_WHOLE = .27, RECAST_ALIKE = .875;
-/* Noisy heads that were synthesized: coarse images end more alike (.75 and more) than those with wrong
- * affines (.70 at most), and gain 8 times the variance of what they lacked, unrelated ones 3 to 5 times
- * (adults, 2026-11-28). */
-static const double RECAST_COARSE = .72, RECAST_COARSE_YIELD = 6.5;
-/* Correlation of images that need not move, and mm that count as no movement (2026-11-23). */
-static const double SAME = .9999, MOVED = 1e-6;
+#include "register/thresholds.h"
 
 int clvox_affine_take_apart(const double m[4][4], const clvox_grid *fixed, clvox_affine_parts *parts)
 {

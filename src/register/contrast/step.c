@@ -6,9 +6,7 @@
 #include "base/matrix.h"
 #include "register/model.h"
 #include "register/contrast/synthesis.h"
-
-/* So many mm around a place tell what a value there means. */
-static const double NEARBY = 20;
+#include "register/thresholds.h"
 
 /* Images of different contrasts are synthesized, each as the other, so that the linear part finds where they
  * lie, and synthesized again under that, of what is nearby. Where either is constant or the device has no

@@ -11,6 +11,7 @@
 #include "register/contrast/image.h"
 #include "register/contrast/meeting.h"
 #include "register/contrast/trees.h"
+#include "register/thresholds.h"
 #include "transform/field.h"
 
 /* Adds to what was synthesized by the value alone what the surroundings tell beyond it. level: as large as
@@ -143,7 +144,6 @@ static double volume_of(const clvox_grid *grid)
 
 bool clv_contrast_heads(const clv_registration *run)
 {
-    static const double LITRE = 1e6; /* mm^3 */
     return volume_of(&run->fixed_grid) >= LITRE &&
            volume_of(&run->moving_grid) / pow(clv_units_apart(run), 3) >= LITRE;
 }
