@@ -18,7 +18,6 @@
 #include <stdlib.h>
 
 #include "base/matrix.h"
-#include "base/progress.h"
 #include "io/orientation.h"
 #include "op/field/compose.h"
 #include "op/field/compositive_step.h"
@@ -270,13 +269,12 @@ end:
 static int tell(const clv_registration *run, int index, double share, int first, int count,
                 const double *mean)
 {
-    const clvox_register_options *o = run->options;
-    for (int i = 0; o->progress && i < count; i++) {
-        const double fraction = run->fraction_done + share * (first + i) / o->iterations[index];
-        if (clv_progress_iteration(o->progress, o->user, index, first + i, mean[i], fraction))
-            return clvox_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
-    }
-    return CLVOX_OK;
+    int status = CLVOX_OK;
+    const double each = share / run->options->iterations[index];
+    for (int i = 0; i < count; i++)
+        CLV_TRY(clv_pyramid_tell(run, index, first + i, mean[i], run->fraction_done + each * (first + i)));
+end:
+    return status;
 }
 
 /* The longest vector of a step keeps its length even where nothing is left to
@@ -397,7 +395,6 @@ static int run_level(clv_registration *run, int index, const clv_pyramid_level *
                      const clvox_grid *before_level, double share, int *done, double *removed)
 {
     int status = CLVOX_OK;
-    const clvox_register_options *o = run->options;
     bool lost;
     double ends[2];
     work w;
@@ -427,26 +424,9 @@ static int run_level(clv_registration *run, int index, const clv_pyramid_level *
     }
     CLV_TRY(lost ? invert(run, &l->fixed) : follow(run, &l->fixed, LAST_LOOKS));
     run->fraction_done += share;
-    if (clv_progress_iteration(o->progress, o->user, index, *done, ends[1], run->fraction_done))
-        status = clvox_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
+    status = clv_pyramid_tell(run, index, *done, ends[1], run->fraction_done);
 end:
     return status;
-}
-
-/* Scratch of the steps, which keep a field there too, and of the report, which looks at local derivatives, both
- * also on the grid of the maps. */
-static size_t scratch_floats(const clv_registration *run, bool symmetric)
-{
-    const clvox_register_options *o = run->options;
-    const size_t needed[] = {
-        clv_register_scratch_floats(run, symmetric),
-        clv_register_measure_floats(o, clv_map_grid(run)),
-        3 * clvox_grid_voxels(clv_map_grid(run)),
-    };
-    size_t most = 3 * (size_t)run->n;
-    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
-        most = needed[i] > most ? needed[i] : most;
-    return most;
 }
 
 /* The image stops where the grid does: v is 0 there or beyond. */
@@ -472,7 +452,7 @@ int clv_compositive_requests(clv_registration *run, bool symmetric, clv_request 
     list[count++] = (clv_request){&own->force, 3 * larger, "force field"};
     list[count++] = clv_lease_request(lent, &own->velocity, 3 * n, "velocity field");
     list[count++] =
-        clv_lease_request(lent, &run->metric_scratch, scratch_floats(run, symmetric) * sizeof(float),
+        clv_lease_request(lent, &run->metric_scratch, clv_register_shared_floats(run, symmetric) * sizeof(float),
                           "scratch of the metric");
     list[count++] = clv_lease_request(lent, &own->derivative, n, "derivative of the metric");
     list[count++] =
@@ -549,10 +529,9 @@ static int run_levels(clv_registration *run, double part, clvox_register_result 
     int status = CLVOX_OK;
     clv_compositive *own = clv_compositive_of(run);
     const clvox_register_options *o = run->options;
-    double share[CLVOX_MAX_LEVELS], total = 0;
+    double share[CLVOX_MAX_LEVELS];
     clvox_grid at = run->domain;
-    for (int i = 0; i < o->levels; i++)
-        total += share[i] = o->iterations[i] / pow(o->shrink[i], 3);
+    clv_pyramid_shares(o, share);
     for (int i = 0; i < o->levels; i++) {
         double here;
         clv_pyramid_level l;
@@ -576,8 +555,7 @@ static int run_levels(clv_registration *run, double part, clvox_register_result 
         const clv_fluid_operator op = operator_of(run, &at);
         if (by_operator(o))
             CLV_TRY(clv_solver_create(run->ctx, &op, &own->solver));
-        CLV_TRY(run_level(run, i, &l, &before_level, total > 0 ? part * share[i] / total : 0,
-                          &result->iterations[i], &here));
+        CLV_TRY(run_level(run, i, &l, &before_level, part * share[i], &result->iterations[i], &here));
         *removed = i == 0 ? here : *removed;
         clv_solver_destroy(&own->solver);
         if (i == o->levels - 2)

@@ -7,7 +7,6 @@
 
 #include "base/matrix.h"
 #include "io/volume.h"
-#include "op/field/compose.h"
 #include "op/field/jacobian.h"
 #include "op/image/resample.h"
 #include "op/image/statistics.h"
@@ -99,20 +98,13 @@ int clv_register_state(const clv_field_survey *survey, const clvox_grid *fixed, 
  * along each axis, which is as smooth as that. */
 static int look_coarsely(clv_registration *run, const clvox_grid *grid, clv_inverse_error *error)
 {
-    static const float one[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
     int status = CLVOX_OK;
     const size_t bytes = 3 * clvox_grid_voxels(grid) * sizeof(float);
     clv_buffer *coarse, *inverse, *residual;
     const clv_request room[] = {
         {&coarse, bytes, "coarse field"}, {&inverse, bytes, "its inverse"}, {&residual, bytes, "residual"}};
-    clv_map map;
-    clv_map_between(grid, &run->fixed_grid, NULL, 0, &map);
     CLV_TRY(clv_lease_take(&run->leases, room, 3));
-    CLV_TRY(clv_compose(run->ctx, &(clv_compose_args){.w = *CLV_VECTORS(run->u, run->fixed_grid.size),
-                                                      .map = &map,
-                                                      .reorient = one,
-                                                      .extend = true,
-                                                      .out = *CLV_VECTORS(coarse, grid->size)}));
+    CLV_TRY(clv_pyramid_sample(run, run->u, &run->fixed_grid, grid, coarse));
     CLV_TRY(clv_invert_field(run->ctx, coarse, grid, inverse));
     CLV_TRY(clv_invert_residual(run->ctx, coarse, inverse, grid, &run->fixed_grid, residual, run->partial,
                                 error));

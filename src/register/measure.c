@@ -4,7 +4,6 @@
 
 #include "base/matrix.h"
 #include "image/distribution.h"
-#include "op/field/compose.h"
 #include "op/image/gaussian.h"
 #include "op/image/pointwise.h"
 #include "op/image/resample.h"
@@ -12,6 +11,7 @@
 #include "op/match/lncc.h"
 #include "register/metric/metric.h"
 #include "register/posteriors.h"
+#include "register/pyramid.h"
 #include "register/thresholds.h"
 #include "register/contrast/synthesis.h"
 
@@ -181,19 +181,6 @@ static int coarse_moving(clv_registration *run, const clv_channel *c, double edg
                         run->scratch_a, c->level_moving);
 }
 
-/* u on a coarse grid, in scratch_b. */
-static int coarse_map(clv_registration *run, const clv_buffer *u, const clvox_grid *grid)
-{
-    static const float one[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
-    clv_map map;
-    clv_map_between(grid, &run->fixed_grid, NULL, 0, &map);
-    return clv_compose(run->ctx, &(clv_compose_args){.w = *CLV_VECTORS(u, run->fixed_grid.size),
-                                                     .map = &map,
-                                                     .reorient = one,
-                                                     .extend = true,
-                                                     .out = *CLV_VECTORS(run->scratch_b, grid->size)});
-}
-
 /* Mean LNCC of level_fixed and level_moving under the linear part and u (NULL: 0), which scratch_b may
  * hold. */
 static int coarse_lncc(clv_registration *run, const clv_channel *c, const clvox_grid *grid,
@@ -240,7 +227,7 @@ int clv_register_measure_coarse(clv_registration *run, const clv_buffer *u, clv_
         CLV_TRY(coarse_fixed(run, c, &grid));
         CLV_TRY(coarse_moving(run, c, cbrt(edge[0] * edge[1] * edge[2])));
         CLV_TRY(coarse_lncc(run, c, &grid, NULL, &linear));
-        CLV_TRY(coarse_map(run, u, &grid));
+        CLV_TRY(clv_pyramid_sample(run, u, &run->fixed_grid, &grid, run->scratch_b));
         CLV_TRY(coarse_lncc(run, c, &grid, run->scratch_b, &after));
         coarse->linear += c->share * linear;
         coarse->after += c->share * after;

@@ -327,6 +327,8 @@ int clv_register_list(clv_registration *run, clv_request *list);
 /* The floats of scratch that a deformation's metrics need, of the channel that needs most (channels.c).
  * both: derivatives by both images. */
 size_t clv_register_scratch_floats(const clv_registration *run, bool both);
+/* The same, and those of the report and of a field, which takes turns with them, on the grids of run and maps. */
+size_t clv_register_shared_floats(const clv_registration *run, bool both);
 
 /* CLVOX_ERROR_MEMORY, with what would fit, where the device is too small. */
 int clv_register_refuse(clvox_context *ctx, const clvox_register_images *images,

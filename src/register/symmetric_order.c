@@ -381,17 +381,11 @@ end:
 
 int clv_symmetric_join(clv_registration *run, const clvox_grid *at, float smallest, const clv_halves *h)
 {
-    int status = CLVOX_OK, passes = 0;
+    int status = CLVOX_OK;
     if (run->order == CLV_ORDER_EXCHANGED)
         return join_back(run, at, smallest, h);
     CLV_TRY(join_here(run, at, h->u_fixed, *h->u, h->scratch));
-    CLV_TRY(clv_pyramid_carry(run, run->u, at, &run->fixed_grid));
-    CLV_TRY(clv_pyramid_mend(run, run->u, &run->fixed_grid, smallest, &passes));
-    /* A mended map has another inverse. */
-    if (run->inverse && passes > 0)
-        CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, run->inverse));
-    else if (run->inverse)
-        CLV_TRY(clv_pyramid_carry(run, run->inverse, at, &run->fixed_grid));
+    CLV_TRY(clv_pyramid_end(run, at, smallest));
 end:
     return status;
 }
