@@ -12,6 +12,7 @@
 #include "op/image/pointwise.h"
 #include "ref/field/compose_adjoint.h"
 #include "register/metric/metric.h"
+#include "register/problem.h"
 #include "transform/field.h"
 
 enum { STEPS = 10, HALF = STEPS / 2, FORCES = 2, SMALLEST = 32 };
@@ -19,6 +20,7 @@ enum { STEPS = 10, HALF = STEPS / 2, FORCES = 2, SMALLEST = 32 };
 /* One level of a run, with velocities or a momentum of its own. */
 struct bench_flow {
     clvox_register_options options;
+    clv_problem problem;
     clv_registration run;
     clv_request requests[CLV_REGISTER_REQUESTS];
     int count;
@@ -103,16 +105,16 @@ static int begin(bench_data *d, clvox_deform deform)
     clvox_phantom_grid(size, spacing, false, &grid);
     for (int i = 0; i < 2; i++)
         CLV_TRY(make_volume(&grid, 1, 1, i, &f->images[i]));
-    const clvox_register_images images = {
+    f->problem.images = (clvox_register_images){
         .fixed = {f->images[0]}, .moving = {f->images[1]}, .weight = {1}, .channels = 1};
-    f->run = (clv_registration){.ctx = d->ctx, .options = o};
-    clv_register_describe(&f->run, &images, &grid, &grid);
+    f->run = (clv_registration){.ctx = d->ctx, .problem = &f->problem, .options = o};
+    clv_register_describe(&f->run, &grid, &grid);
     for (int i = 0; i < 4; i++)
         f->run.matrix[i][i] = 1;
-    int count = clv_register_list(&f->run, NULL, f->requests);
+    int count = clv_register_list(&f->run, f->requests);
     CLV_TRY(clv_pool_take(d->ctx, f->requests, count));
     f->count = count;
-    CLV_TRY(clv_register_upload(&f->run, &images));
+    CLV_TRY(clv_register_upload(&f->run));
     CLV_TRY(clv_register_match(&f->run));
     CLV_TRY(clv_pyramid_make(&f->run, 0, true, &f->level));
     f->descent.momentum = o->momentum;

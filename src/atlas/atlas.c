@@ -51,6 +51,8 @@ static int check_channels(const clvox_atlas_subject *s, int count, const clvox_v
     int status = clv_atlas_check_channels(o);
     if (status < 0)
         return status;
+    if (o->registration.channel_metrics > 0)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a template compares all channels by the same metric");
     for (int c = 0; c < o->channels; c++) {
         if (!(o->channel_weight[c] >= 0) || !isfinite(o->channel_weight[c]))
             return clvox_fail(CLVOX_ERROR_ARGUMENT, "the weight of a channel is not a number of at least 0");

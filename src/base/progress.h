@@ -15,16 +15,4 @@ static inline bool clv_progress_stage(clvox_progress progress, void *user, const
     return progress && progress(user, &step);
 }
 
-/* The same of an iteration of a deformation. */
-static inline bool clv_progress_iteration(clvox_progress progress, void *user, int level, int iteration,
-                                          double metric, double fraction)
-{
-    const clvox_step step = {.stage = "deformation",
-                             .fraction = fraction,
-                             .level = level,
-                             .iteration = iteration,
-                             .metric = metric};
-    return progress && progress(user, &step);
-}
-
 #endif

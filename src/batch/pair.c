@@ -139,7 +139,7 @@ typedef struct input {
     int (*read)(const char *path, clvox_volume **out);
 } input;
 
-enum { INPUTS = 7 };
+enum { INPUTS = 7 + 2 * CLVOX_MAX_LEVELS };
 
 static int read_one(void *user, size_t at, int worker)
 {
@@ -159,6 +159,11 @@ int clv_pair_read(clv_pair *p)
                             {file_of(p->options->linear_fixed_mask), &p->linear_mask[0], clvox_mask_read},
                             {file_of(p->options->linear_moving_mask), &p->linear_mask[1], clvox_mask_read},
                             {row->labels, &p->labels, clvox_labels_read}};
+    for (int k = 0; k < 2 * CLVOX_MAX_LEVELS; k++) {
+        const int level = k / 2, moving = k % 2;
+        const char *const *given = moving ? p->options->level_moving_mask : p->options->level_fixed_mask;
+        inputs[INPUTS - 1 - k] = (input){file_of(given[level]), &p->level_mask[moving][level], clvox_mask_read};
+    }
     p->started = clv_seconds();
     CLV_TRY(claim(p));
     const double mark = clv_seconds();
@@ -211,6 +216,11 @@ static int gather(clv_pair *p, clvox_register_images *images)
     if (images->linear_masks) {
         images->linear_fixed_mask = o->linear_fixed_mask ? p->linear_mask[0] : p->mask[0];
         images->linear_moving_mask = o->linear_moving_mask ? p->linear_mask[1] : p->mask[1];
+    }
+    images->level_masks = o->level_fixed_mask[0] || o->level_moving_mask[0];
+    for (int k = 0; k < CLVOX_MAX_LEVELS && images->level_masks; k++) {
+        images->level_fixed_mask[k] = o->level_fixed_mask[0] ? p->level_mask[0][k] : p->mask[0];
+        images->level_moving_mask[k] = o->level_moving_mask[0] ? p->level_mask[1][k] : p->mask[1];
     }
     if (o->initial_warp) {
         CLV_TRY(read_initial_warp(p));
@@ -397,6 +407,8 @@ void clv_pair_free(clv_pair *p)
         cJSON_Delete(p->sidecar[i]);
     for (size_t i = 0; i < sizeof volumes / sizeof *volumes; i++)
         clvox_volume_destroy(volumes[i]);
+    for (int k = 0; k < 2 * CLVOX_MAX_LEVELS; k++)
+        clvox_volume_destroy(&p->level_mask[k % 2][k / 2]);
     clvox_register_result_destroy(&p->result);
     clvox_transform_destroy(&p->initial);
     clvox_before_free(&p->before);

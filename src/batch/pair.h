@@ -17,6 +17,7 @@ typedef struct clv_pair {
     double started, read_seconds, write_seconds;
     clvox_register_options registration;
     clvox_volume *fixed, *moving, *mask[2], *linear_mask[2], *labels, *carried, *log_jacobian;
+    clvox_volume *level_mask[2][CLVOX_MAX_LEVELS];
     clvox_transform *initial;
     clvox_register_result result;
     clvox_results results;

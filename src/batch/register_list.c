@@ -115,6 +115,10 @@ static char *key_of(const work *w, const clvox_pair *one)
     add_file(key, "labels", one->labels);
     add_file(key, "linear_fixed_mask", o->linear_fixed_mask);
     add_file(key, "linear_moving_mask", o->linear_moving_mask);
+    for (int k = 0; k < CLVOX_MAX_LEVELS; k++) {
+        add_file(key, "level_fixed_mask", o->level_fixed_mask[k]);
+        add_file(key, "level_moving_mask", o->level_moving_mask[k]);
+    }
     add_file(key, "initial_warp", o->initial_warp);
     char *printed = cJSON_PrintUnformatted(key);
     cJSON_Delete(key);

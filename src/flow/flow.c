@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/matrix.h"
-#include "base/progress.h"
 #include "op/field/compose.h"
 #include "op/field/compose_adjoint.h"
 #include "op/image/pointwise.h"
@@ -16,17 +15,15 @@
 #include "register/metric/metric.h"
 #include "register/options.h"
 #include "register/terms.h"
+#include "register/thresholds.h"
 #include "transform/invert.h"
-
-/* Determinants of either half, and of the whole map, are kept above these. */
-static const float SMALLEST_HALF = 0.1f, SMALLEST = 0.04f;
 
 /* Defaults of the operator and the energy, in edges of a voxel; found on labelled heads, brains and hippocampi.
  * What expands or compresses costs more than what slides (beta): maps overlap as much and are more regular. */
 static const double ALPHA = 3, BETA = 6, LAMBDA = .003;
 
 /* R falls over an eighth of the shortest side, but not over more than so many voxels. */
-static const double LONGEST_RIM = 6;
+static const double WIDEST_RIM = 6;
 
 int clv_flow_check(const clvox_register_options *o)
 {
@@ -97,22 +94,6 @@ void clv_flow_domain(clv_registration *run)
 
 /* ---- memory --------------------------------------------------------------- */
 
-/* The metric has it, and on the grid of the maps the report, which looks at local derivatives, and joining
- * the halves, which keeps a field on either grid. */
-static size_t scratch_floats(const clv_registration *run)
-{
-    const clvox_register_options *o = run->options;
-    const size_t needed[] = {
-        clv_register_scratch_floats(run, true),
-        clv_register_measure_floats(o, clv_map_grid(run)),
-        3 * clvox_grid_voxels(clv_map_grid(run)),
-    };
-    size_t most = 3 * (size_t)run->n;
-    for (int i = 0; i < 3; i++)
-        most = needed[i] > most ? needed[i] : most;
-    return most;
-}
-
 int clv_flow_requests(clv_registration *run, clv_request *list)
 {
     clv_flow *own = clv_flow_of(run);
@@ -131,7 +112,7 @@ int clv_flow_requests(clv_registration *run, clv_request *list)
     list[count++] = (clv_request){&own->window, 3 * n, "window at the border"};
     for (int i = 0; i < 2; i++)
         list[count++] = clv_lease_request(&run->leases, &own->derivative[i], n, "derivative of the metric");
-    size_t scratch = scratch_floats(run) * sizeof(float);
+    size_t scratch = clv_register_shared_floats(run, true) * sizeof(float);
     size_t spectrum = clv_fft_bytes(run->fixed_grid.size);
     scratch = spectrum > scratch ? spectrum : scratch;
     list[count++] = (clv_request){&own->numbers, CLV_FLOW_NUMBERS * sizeof(float), "sums of a flow"};
@@ -214,7 +195,7 @@ int clv_flow_begin(clv_flow_level *flow, clv_registration *run, const clv_pyrami
     for (int i = 0; i < 3; i++)
         if (size[i] > 1 && size[i] < shortest)
             shortest = size[i];
-    flow->rim = fmax(1, fmin(LONGEST_RIM, shortest / 8.));
+    flow->rim = fmax(1, fmin(WIDEST_RIM, shortest / 8.));
     clv_map_between(&level->fixed, &level->moving, CLV_MATRIX(run->matrix), 1, &flow->moving);
     clv_map_between(&level->fixed, &level->fixed, NULL, 1, &flow->fixed);
     CLV_TRY(clv_solver_create(run->ctx, &flow->op, &flow->solver));
@@ -476,7 +457,7 @@ int clv_flow_finish(clv_registration *run, const clvox_grid *at)
     CLV_TRY(clv_pyramid_mend(run, run->u, at, SMALLEST_HALF, NULL));
     CLV_TRY(clv_pyramid_mend(run, own->u_fixed, at, SMALLEST_HALF, NULL));
     const clv_halves halves = {own->u_fixed, &own->force[0], &own->force[1], own->spare, run->metric_scratch};
-    CLV_TRY(clv_symmetric_join(run, at, SMALLEST, &halves));
+    CLV_TRY(clv_symmetric_join(run, at, SMALLEST_WHOLE, &halves));
 end:
     return status;
 }
@@ -509,14 +490,6 @@ double clv_flow_next(double step, int failed)
     return failed ? step : LONGER * step;
 }
 
-static int report(const clv_flow_descent *d, int index, int iteration, double fraction)
-{
-    const clvox_register_options *o = d->flow.run->options;
-    if (clv_progress_iteration(o->progress, o->user, index, iteration, d->mean, fraction))
-        return clvox_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
-    return CLVOX_OK;
-}
-
 int clv_flow_descend(clv_flow_descent *d, const clv_flow_steps *steps, int index, double share, int *done)
 {
     clv_registration *run = d->flow.run;
@@ -526,7 +499,8 @@ int clv_flow_descend(clv_flow_descent *d, const clv_flow_steps *steps, int index
     CLV_TRY(steps->look(d, &d->energy, &d->mean));
     start = d->energy;
     for (; iteration < o->iterations[index]; iteration++) {
-        CLV_TRY(report(d, index, iteration, run->fraction_done + share * iteration / o->iterations[index]));
+        CLV_TRY(clv_pyramid_tell(run, index, iteration, d->mean,
+                                 run->fraction_done + share * iteration / o->iterations[index]));
         if (iteration >= LOOK && before[iteration % LOOK] - d->energy < LOOK * o->tolerance * fabs(start))
             break;
         before[iteration % LOOK] = d->energy;
@@ -535,7 +509,7 @@ int clv_flow_descend(clv_flow_descent *d, const clv_flow_steps *steps, int index
             break;
     }
     run->fraction_done += share;
-    CLV_TRY(report(d, index, iteration, run->fraction_done));
+    CLV_TRY(clv_pyramid_tell(run, index, iteration, d->mean, run->fraction_done));
     *done = iteration;
 end:
     return status;
@@ -547,15 +521,14 @@ int clv_flow_run(clv_registration *run, clvox_register_result *result,
 {
     int status = CLVOX_OK;
     const clvox_register_options *o = run->options;
-    double share[CLVOX_MAX_LEVELS], total = 0;
+    double share[CLVOX_MAX_LEVELS];
     clvox_grid at;
     CLV_TRY(clv_flow_check(o));
     clv_flow_domain(run);
     at = run->domain;
+    clv_pyramid_shares(o, share);
     for (int i = 0; i < o->levels; i++)
-        total += share[i] = o->iterations[i] / pow(o->shrink[i], 3);
-    for (int i = 0; i < o->levels; i++)
-        CLV_TRY(level(run, i, total > 0 ? share[i] / total : 0, &at, result));
+        CLV_TRY(level(run, i, share[i], &at, result));
     CLV_TRY(clv_flow_finish(run, &at));
 end:
     return status;

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "flow/shooting.h"
 #include "io/orientation.h"
+#include "register/problem.h"
 #include "runtime/device/host.h"
 #include "runtime/device/watch.h"
 #include "transform/field.h"
@@ -174,7 +175,8 @@ int clvox_shoot(clvox_context *ctx, const clvox_volume *momentum, const clvox_gr
     clvox_grid grid;
     clvox_volume *brought = NULL;
     clv_flow_level flow = {.steps = 0};
-    clv_registration run = {.ctx = ctx, .options = &o};
+    const clv_problem nothing = {.ctx = ctx};
+    clv_registration run = {.ctx = ctx, .problem = &nothing, .options = &o};
     clv_request requests[CLV_REGISTER_REQUESTS];
     clv_pyramid_level level;
     float numbers[CLV_FLOW_NUMBERS];
@@ -200,7 +202,7 @@ int clvox_shoot(clvox_context *ctx, const clvox_volume *momentum, const clvox_gr
     run.n = run.m = (int)clvox_grid_voxels(&grid);
     for (int i = 0; i < 4; i++)
         run.matrix[i][i] = 1;
-    count = keep_what_leads_forward(&run, requests, clv_register_list(&run, NULL, requests));
+    count = keep_what_leads_forward(&run, requests, clv_register_list(&run, requests));
     CLV_TRY(clv_pool_take(ctx, requests, count));
     for (int k = 1; k < o.timesteps; k++)
         clv_shooting_of(&run)->node[k] = clv_shooting_of(&run)->node[0];

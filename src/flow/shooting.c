@@ -12,6 +12,7 @@
 
 #include "op/image/pointwise.h"
 #include "op/image/reduce.h"
+#include "register/problem.h"
 #include "transform/field.h"
 
 enum { MOST_TRIES = 12, PATIENCE = 3 };
@@ -205,7 +206,7 @@ static int run_level(clv_registration *run, int index, double share, clvox_grid 
     if (index + 1 == run->options->levels) {
         CLV_TRY(clv_shooting_forward(&d.flow));
         CLV_TRY(clv_flow_integrate(&d.flow));
-        if (run->fields) /* who takes the maps as fields goes on with those */
+        if (run->problem->fields) /* who takes the maps as fields goes on with those */
             goto end;
         CLV_TRY(clv_field_download(run->ctx, own->momentum, at, 1, &result->momentum));
         const clv_fluid_operator *op = &d.flow.op;

@@ -6,26 +6,37 @@
 
 #include "op/match/metric_force.h"
 #include "op/image/resample.h"
+#include "register/metric/metric.h"
 #include "register/model.h"
 #include "register/terms.h"
+#include "register/thresholds.h"
+
+/* One metric by which a channel is compared. */
+typedef struct comparison {
+    const clv_metric_row *metric;
+    int parameter;
+    double factor; /* times its S is added; 1 of the options' metric */
+} comparison;
 
 /* Radius of the patches of MIND beside LNCC: by single voxels maps are as irregular as without it. */
 enum { MIND_PATCH = 1 };
 
-/* Synthesized heads, which MIND has led so far, have it beside LNCC, too, by the patches that it had:
- * synthesized values are less sure than where edges lie. 5 does as well. */
-static const double SYNTHESIS_MIND = 10;
-
 static void describe(clv_registration *run, const clvox_register_images *images)
 {
     double sum = 0;
-    run->channel_count = run->shown_count = run->image_count = images->channels;
+    run->channel_count = run->image_count = images->channels;
     for (int i = 0; i < images->channels; i++)
         sum += images->weight[i];
     for (int i = 0; i < images->channels; i++) {
+        const clvox_register_options *o = run->options;
         const double weight = sum > 0 ? images->weight[i] / sum : 1. / images->channels;
-        run->channels[i] = (clv_channel){
-            .weight = weight, .share = weight, .metric = run->options->metric, .tissue = -1, .outside = NAN};
+        const int own = i <= o->channel_metrics ? i : 0;
+        run->channels[i] = (clv_channel){.weight = weight,
+                                         .share = weight,
+                                         .metric = own ? o->channel_metric[own - 1] : o->metric,
+                                         .own = own,
+                                         .tissue = -1,
+                                         .outside = NAN};
     }
 }
 
@@ -58,22 +69,26 @@ static double mind_weight(const clv_registration *run, const clv_channel *channe
     return clv_contrast_made(run) ? SYNTHESIS_MIND : run->options->mind_weight;
 }
 
-int clv_channel_metrics(const clv_registration *run, const clv_channel *channel,
-                            clv_channel_metric list[CLV_MAX_COMPARISONS])
+/* Those of a channel at present, at least one; returns their number. */
+static int comparisons(const clv_registration *run, const clv_channel *channel,
+                       comparison list[CLV_MAX_COMPARISONS])
 {
     const clvox_register_options *o = run->options;
     const clv_metric_row *first = clv_metric_find(channel->metric);
-    const double mind = mind_weight(run, channel);
+    const int own = channel->own;
+    const double factor = own ? first->strength / clv_metric_find(o->metric)->strength : 1,
+                 mind = factor * mind_weight(run, channel);
     int n = 0;
-    list[n++] = (clv_channel_metric){first, clv_metric_parameter(first, o, false), 1};
+    list[n++] = (comparison){
+        first, own ? o->channel_parameter[own - 1] : clv_metric_parameter(first, o, false), factor};
     if (mind > 0)
-        list[n++] = (clv_channel_metric){clv_metric_find(CLVOX_METRIC_MIND),
-                                         clv_contrast_made(run) ? o->patch : MIND_PATCH, mind};
-    for (int i = 0; i < o->besides && channel->tissue < 0; i++) {
+        list[n++] = (comparison){clv_metric_find(CLVOX_METRIC_MIND),
+                                 clv_contrast_made(run) ? o->patch : MIND_PATCH, mind};
+    for (int i = 0; i < o->besides && channel->tissue < 0 && !own; i++) {
         const clv_metric_row *metric = clv_metric_find(o->beside[i]);
         if (o->beside_weight[i] > 0)
-            list[n++] = (clv_channel_metric){metric, o->beside_parameter[i],
-                                         o->beside_weight[i] * metric->strength / first->strength};
+            list[n++] = (comparison){metric, o->beside_parameter[i],
+                                     o->beside_weight[i] * metric->strength / first->strength};
     }
     return n;
 }
@@ -120,8 +135,8 @@ static int compare(clv_registration *run, const clv_pull *pull, const clv_channe
 {
     int status = CLVOX_OK;
     const clv_pyramid_level *l = pull->level;
-    clv_channel_metric by[CLV_MAX_COMPARISONS];
-    const int all = clv_channel_metrics(run, channel, by);
+    comparison by[CLV_MAX_COMPARISONS];
+    const int all = comparisons(run, channel, by);
     double factor = 1;
     for (int i = 0; i < pull->count; i++)
         CLV_TRY(clv_warp_within(run->ctx,
@@ -185,8 +200,8 @@ end:
 static int value(clv_registration *run, const float *numbers, clv_value *v)
 {
     for (int c = 0; c < run->channel_count; c++) {
-        clv_channel_metric by[CLV_MAX_COMPARISONS];
-        const int all = clv_channel_metrics(run, &run->channels[c], by);
+        comparison by[CLV_MAX_COMPARISONS];
+        const int all = comparisons(run, &run->channels[c], by);
         for (int k = 0; k < all; k++, numbers += 2) {
             const double weight = run->channels[c].weight * by[k].factor, s = (double)numbers[0];
             v->sum += weight * s;
@@ -201,8 +216,8 @@ size_t clv_register_scratch_floats(const clv_registration *run, bool both)
 {
     size_t most = 0;
     for (int i = 0; i < run->channel_count; i++) {
-        clv_channel_metric by[CLV_MAX_COMPARISONS];
-        const int all = clv_channel_metrics(run, &run->channels[i], by);
+        comparison by[CLV_MAX_COMPARISONS];
+        const int all = comparisons(run, &run->channels[i], by);
         for (int k = 0; k < all; k++) {
             const size_t floats = by[k].metric->scratch(run->fixed_grid.size, by[k].parameter,
                                                         run->options->local_gradient != 0, both);
@@ -210,6 +225,15 @@ size_t clv_register_scratch_floats(const clv_registration *run, bool both)
         }
     }
     return most;
+}
+
+size_t clv_register_shared_floats(const clv_registration *run, bool both)
+{
+    const size_t maps = clvox_grid_voxels(clv_map_grid(run)), n = (size_t)run->n, field = 3 * (maps > n ? maps : n),
+                 metric = clv_register_scratch_floats(run, both),
+                 report = clv_register_measure_floats(run->options, clv_map_grid(run)),
+                 compared = metric > report ? metric : report;
+    return compared > field ? compared : field;
 }
 
 const clv_term_row clv_term_images = {

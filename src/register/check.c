@@ -85,6 +85,10 @@ static int check_images(const clvox_register_images *images, const clvox_registe
                           "the %s model takes one channel, not %d; choose another model "
                           "or one image of each side",
                           m->name, images->channels);
+    if (o->channel_metrics > 0 && o->channel_metrics != images->channels - 1)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "metrics for %d channels, and there are %d: give one for all, or one for each",
+                          o->channel_metrics + 1, images->channels);
     if (images->fixed_mask)
         CLV_TRY(check_volume(images->fixed_mask, "fixed mask"));
     if (images->moving_mask)

@@ -18,7 +18,6 @@
 #include <stdlib.h>
 
 #include "base/matrix.h"
-#include "base/progress.h"
 #include "io/orientation.h"
 #include "op/field/compose.h"
 #include "op/field/compositive_step.h"
@@ -31,6 +30,7 @@
 #include "register/pyramid.h"
 #include "register/contrast/synthesis.h"
 #include "register/terms.h"
+#include "register/thresholds.h"
 #include "transform/invert.h"
 
 /* Iterations from one look of the host at the metric to the next. */
@@ -39,44 +39,11 @@ enum { LOOK = CLV_TRACED };
 /* At u by a search for the inverse, of an iteration and at the end of a level. */
 enum { LOOKS = 2, LAST_LOOKS = 50 };
 
-/* Determinants of what moves one image are kept above this. */
-static const float SMALLEST_HALF = 0.1f;
-
 const char *const clv_compositive_takes[] = {CLV_COMPOSITIVE_TAKES, NULL};
-
-/* Length of the last step of a level in shares of its first. */
-static const float LAST = 0.1f;
-
-/* Elastic smoothing removes the same fraction of u in every iteration, however
- * small the forces are. With a sigma of STRONG voxels or more it would undo steps
- * that shrink from the start, so these keep their length for this part of a level. */
-static const double STRONG = 1;
-static const float KEPT = 0.3f;
-
-/* Sigma of the smoothed divergence, voxels of the level, of either number of --update-damping. */
-static const float DAMPED = 2.5f, DAMPED_FINER = 1.25f;
-
-/* A level gains where its metric rises by more than this share, which sums
- * in single precision may change by. */
-static const double GAIN = 1e-6;
 
 /* How often a level that lost, as one does whose steps are longer than a gap between structures, is done
  * again by steps half as long. Images that have nothing to gain lose each time. */
 enum { SHORTER = 2 };
-
-/* The border stays where it is, so that the map has an inverse on the whole grid. */
-static const float LONGEST_RIM = 4;
-
-/* Images are compared, and so pull, near the fixed images' content alone: mm around it along each axis, and
- * at least so many voxels of the level. Elsewhere is air, whose noise would lead nowhere. If more than
- * MISSED of what they show lies elsewhere, that is no noise (of heads .0001 does; vessels and skeletons fill
- * no cell), and everything counts. */
-static const double COMPARED_MM = 8, MISSED = .01;
-enum { COMPARED_VOXELS = 4 };
-
-/* Steps are taken a little farther, as far as the updates' smoothing carries them: for each voxel of its
- * sigma beyond the default's three more. */
-static const double STEPPED_MM = 12, STEPPED_VOXELS = 6, USUAL_SIGMA = 1.25, SIGMAS = 3;
 
 typedef struct work {
     clv_registration *run;
@@ -302,25 +269,24 @@ end:
 static int tell(const clv_registration *run, int index, double share, int first, int count,
                 const double *mean)
 {
-    const clvox_register_options *o = run->options;
-    for (int i = 0; o->progress && i < count; i++) {
-        const double fraction = run->fraction_done + share * (first + i) / o->iterations[index];
-        if (clv_progress_iteration(o->progress, o->user, index, first + i, mean[i], fraction))
-            return clvox_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
-    }
-    return CLVOX_OK;
+    int status = CLVOX_OK;
+    const double each = share / run->options->iterations[index];
+    for (int i = 0; i < count; i++)
+        CLV_TRY(clv_pyramid_tell(run, index, first + i, mean[i], run->fraction_done + each * (first + i)));
+end:
+    return status;
 }
 
 /* The longest vector of a step keeps its length even where nothing is left to
- * gain. So steps shorten along a level, to LAST of the first one, and the
+ * gain. So steps shorten along a level, to LAST_STEP of the first one, and the
  * variance of the elastic smoothing with them: they pull to the same place with
  * less and less noise. */
 static void shorten(work *w, int index, int iteration)
 {
     const clvox_register_options *o = w->run->options;
     float all = fmaxf(1, (float)o->iterations[index]);
-    float left = 1 - (1 - LAST) * (float)iteration / all;
-    w->hold = (float)iteration > (o->total_sigma < STRONG ? 0 : KEPT * all);
+    float left = 1 - (1 - LAST_STEP) * (float)iteration / all;
+    w->hold = (float)iteration > (o->total_sigma < STRONG ? 0 : KEPT_STEPS * all);
     w->length = w->part * left * (float)(index + 1 < o->levels ? o->step : o->finest_step);
     w->total_sigma = sqrtf(left) * (float)o->total_sigma;
 }
@@ -429,7 +395,6 @@ static int run_level(clv_registration *run, int index, const clv_pyramid_level *
                      const clvox_grid *before_level, double share, int *done, double *removed)
 {
     int status = CLVOX_OK;
-    const clvox_register_options *o = run->options;
     bool lost;
     double ends[2];
     work w;
@@ -459,26 +424,9 @@ static int run_level(clv_registration *run, int index, const clv_pyramid_level *
     }
     CLV_TRY(lost ? invert(run, &l->fixed) : follow(run, &l->fixed, LAST_LOOKS));
     run->fraction_done += share;
-    if (clv_progress_iteration(o->progress, o->user, index, *done, ends[1], run->fraction_done))
-        status = clvox_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
+    status = clv_pyramid_tell(run, index, *done, ends[1], run->fraction_done);
 end:
     return status;
-}
-
-/* Scratch of the steps, which keep a field there too, and of the report, which looks at local derivatives, both
- * also on the grid of the maps. */
-static size_t scratch_floats(const clv_registration *run, bool symmetric)
-{
-    const clvox_register_options *o = run->options;
-    const size_t needed[] = {
-        clv_register_scratch_floats(run, symmetric),
-        clv_register_measure_floats(o, clv_map_grid(run)),
-        3 * clvox_grid_voxels(clv_map_grid(run)),
-    };
-    size_t most = 3 * (size_t)run->n;
-    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
-        most = needed[i] > most ? needed[i] : most;
-    return most;
 }
 
 /* The image stops where the grid does: v is 0 there or beyond. */
@@ -504,7 +452,7 @@ int clv_compositive_requests(clv_registration *run, bool symmetric, clv_request 
     list[count++] = (clv_request){&own->force, 3 * larger, "force field"};
     list[count++] = clv_lease_request(lent, &own->velocity, 3 * n, "velocity field");
     list[count++] =
-        clv_lease_request(lent, &run->metric_scratch, scratch_floats(run, symmetric) * sizeof(float),
+        clv_lease_request(lent, &run->metric_scratch, clv_register_shared_floats(run, symmetric) * sizeof(float),
                           "scratch of the metric");
     list[count++] = clv_lease_request(lent, &own->derivative, n, "derivative of the metric");
     list[count++] =
@@ -541,9 +489,6 @@ int clv_compositive_requests(clv_registration *run, bool symmetric, clv_request 
  * one another well enough to tell how grey and white matter look in either. */
 static int look_at_tissues(clv_registration *run, const clv_pyramid_level *l)
 {
-    /* T1 to T1: .874 or more within four people, on whom this was chosen, .92 within six others, .846 to heads of other
-     * scanners. FLAIR to T1: .789 or less; T1 to FLAIR: .77 to .87. */
-    static const double LEAST = .825;
     int status = CLVOX_OK;
     const clv_channel *channel = &run->channels[0];
     const size_t n = (size_t)l->n;
@@ -552,7 +497,7 @@ static int look_at_tissues(clv_registration *run, const clv_pyramid_level *l)
     const clv_request room = {&warped, n * sizeof *values, "image in the middle"};
     double correlation;
     work w;
-    if (run->contrasts_differ || !clv_contrast_looks(run) || !clv_contrast_heads(run))
+    if (run->contrasts.differ || !clv_contrast_looks(run) || !clv_contrast_heads(run))
         return CLVOX_OK;
     set_up(&w, run, l);
     values = malloc(2 * n * sizeof *values);
@@ -571,15 +516,10 @@ static int look_at_tissues(clv_registration *run, const clv_pyramid_level *l)
         CLV_TRY(clv_buffer_read(run->ctx, channel->level_fixed, 0, values, n * sizeof *values));
     CLV_TRY(clv_lease_give(&run->leases, &room, 1));
     CLV_TRY(clv_contrast_tissues(&l->fixed, values, values + n, &correlation));
-    run->tissues_differ = correlation < LEAST;
+    run->contrasts.tissues = correlation < TISSUES_ALIKE;
 end:
     free(values);
     return status;
-}
-
-bool clv_compositive_begins_again(const clv_registration *run)
-{
-    return run->tissues_differ && !run->contrasts_differ;
 }
 
 /* All levels from the start on, which are a part of the whole run. removed: by the coarsest of them. */
@@ -589,10 +529,9 @@ static int run_levels(clv_registration *run, double part, clvox_register_result 
     int status = CLVOX_OK;
     clv_compositive *own = clv_compositive_of(run);
     const clvox_register_options *o = run->options;
-    double share[CLVOX_MAX_LEVELS], total = 0;
+    double share[CLVOX_MAX_LEVELS];
     clvox_grid at = run->domain;
-    for (int i = 0; i < o->levels; i++)
-        total += share[i] = o->iterations[i] / pow(o->shrink[i], 3);
+    clv_pyramid_shares(o, share);
     for (int i = 0; i < o->levels; i++) {
         double here;
         clv_pyramid_level l;
@@ -616,13 +555,12 @@ static int run_levels(clv_registration *run, double part, clvox_register_result 
         const clv_fluid_operator op = operator_of(run, &at);
         if (by_operator(o))
             CLV_TRY(clv_solver_create(run->ctx, &op, &own->solver));
-        CLV_TRY(run_level(run, i, &l, &before_level, total > 0 ? part * share[i] / total : 0,
-                          &result->iterations[i], &here));
+        CLV_TRY(run_level(run, i, &l, &before_level, part * share[i], &result->iterations[i], &here));
         *removed = i == 0 ? here : *removed;
         clv_solver_destroy(&own->solver);
         if (i == o->levels - 2)
             CLV_TRY(look_at_tissues(run, &l));
-        if (clv_compositive_begins_again(run))
+        if (clv_contrast_begins_again(run))
             break;
     }
     *last = at;
@@ -634,8 +572,7 @@ end:
 /* Synthesizes the images again where the displacements on grid `from` lead, which are lost. */
 static int synthesized_again(clv_registration *run, const clvox_grid *from)
 {
-    /* mm: of what values are looked at together, and from one place looked at to the next. */
-    static const double NEARBY = 10, APART = 2;
+    static const double APART = 2; /* mm from one place looked at to the next */
     int status = CLVOX_OK;
     clv_compositive *own = clv_compositive_of(run);
     clv_buffer *halves[2] = {run->u, own->u_fixed};
@@ -647,7 +584,7 @@ static int synthesized_again(clv_registration *run, const clvox_grid *from)
     clv_pyramid_grid(&run->domain, factor, &at);
     for (int k = 0; k < 2 && halves[k]; k++)
         CLV_TRY(clv_pyramid_carry(run, halves[k], from, &at));
-    CLV_TRY(clv_contrast_again(run, NEARBY, true, &at, run->u, own->u_fixed));
+    CLV_TRY(clv_contrast_again(run, NEARER, true, &at, run->u, own->u_fixed));
 end:
     return status;
 }
@@ -664,18 +601,14 @@ static void compare_by(clv_registration *run, clvox_metric metric)
 int clv_compositive_levels(clv_registration *run, clvox_register_result *result, clvox_grid *last)
 {
     enum { RUNS = 3 };
-    /* Tissues of random brightness give synthesized images false borders, which LNCC follows. They also have more
-     * borders that MIND sees: of its energy the coarsest level removes .60 to .72 there, of that of altered T1
-     * heads .45 to .55. */
-    static const double RANDOM = .58;
     int status = CLVOX_OK;
     const bool made = clv_contrast_made(run);
-    const int runs = !made || !clv_contrast_heads(run) ? 1 : run->tissues_differ ? RUNS - 1 : RUNS;
+    const int runs = !made || !clv_contrast_heads(run) ? 1 : run->contrasts.tissues ? RUNS - 1 : RUNS;
     const double part = (1 - run->fraction_done) / runs;
     const clvox_metric metric = run->channels[0].metric;
     double removed = 0;
     /* Images whose other edges agree have led LNCC already. */
-    if (made && run->tissues_differ)
+    if (made && run->contrasts.tissues)
         compare_by(run, CLVOX_METRIC_LNCC);
     CLV_TRY(run_levels(run, part, result, last, &removed));
     if (runs > 1 && removed < RANDOM)

@@ -29,16 +29,10 @@ static inline clv_compositive *clv_compositive_of(clv_registration *run)
         CLV_ANATOMY_TAKES, "restrict"
 extern const char *const clv_compositive_takes[];
 
-/* The whole map is kept above this determinant. */
-#define CLV_COMPOSITIVE_SMALLEST 0.04f
-
 int clv_compositive_requests(clv_registration *run, bool symmetric, clv_request *list);
 
 /* Runs all levels; u, u_fixed and, where it follows, the inverse are left on *at, the grid of the last one. */
 int clv_compositive_levels(clv_registration *run, clvox_register_result *result, clvox_grid *at);
-/* Whether the levels ended early, as the contrasts differ: the model has to run again, by synthesized
- * images. */
-bool clv_compositive_begins_again(const clv_registration *run);
 
 /* Lends what only the levels need, once the run's map is there. */
 void clv_compositive_lend(clv_registration *run);

@@ -9,17 +9,10 @@
 
 #include "base/matrix.h"
 #include "clvox/threads.h"
+#include "register/model.h"
 #include "register/posteriors.h"
-
-/* Room on either side, in mm and at least in voxels. Values above CONTENT of the range may be content, and
- * those above OF_MEAN of their mean are. A slice with less than FULL of what the fullest one has is empty, as
- * noise and single bright voxels leave it. */
-static const double ROOM_MM = 12, CONTENT = 0.02, OF_MEAN = 0.25, FULL = 0.01;
-enum { ROOM_VOXELS = 6 };
-
-/* More than this share of a cell of an image is above the threshold where it holds content; one voxel of a
- * mask is. */
-static const double OF_CELL = .125;
+#include "register/problem.h"
+#include "register/thresholds.h"
 
 typedef struct slice {
     float low, high;
@@ -129,14 +122,14 @@ static int find_threshold(search *s)
         low = fminf(low, s->slices[z].low);
         high = fmaxf(high, s->slices[z].high);
     }
-    s->threshold = low + (float)CONTENT * (high - low);
+    s->threshold = low + (float)CROP_CONTENT * (high - low);
     CLV_TRY(clvox_parallel((size_t)planes, add_content, s));
     for (int z = 0; z < planes; z++) {
         sum += s->slices[z].sum;
         count += s->slices[z].count;
     }
     if (count > 0)
-        s->threshold = fmaxf(s->threshold, low + (float)(OF_MEAN * (sum / count - (double)low)));
+        s->threshold = fmaxf(s->threshold, low + (float)(CROP_OF_MEAN * (sum / count - (double)low)));
 end:
     return status;
 }
@@ -178,8 +171,8 @@ static int widen(clv_foreground *content, const clvox_volume *volume, bool mask,
     }
     const int *of_axis = counts;
     for (int a = 0; a < 3; of_axis += size[a++])
-        widen_axis(of_axis, size[a], mask ? 0 : FULL, &first[a], &last[a]);
-    CLV_TRY(clv_foreground_mark(content, volume, s.threshold, mask ? 0 : OF_CELL));
+        widen_axis(of_axis, size[a], mask ? 0 : CROP_FULL, &first[a], &last[a]);
+    CLV_TRY(clv_foreground_mark(content, volume, s.threshold, mask ? 0 : CROP_OF_CELL));
 end:
     free(s.slices);
     free(counts);
@@ -204,15 +197,19 @@ end:
     return status;
 }
 
-int clv_register_crop(clv_registration *run, const clvox_register_images *images)
+int clv_register_crop(clv_registration *run)
 {
     int status = CLVOX_OK;
+    const clvox_register_images *images = &run->problem->images;
+    const clv_model *model = clv_model_find(run->options->deform);
     const clvox_grid *grid = &run->fixed_grid;
     int first[3], last[3];
     double edge[3], share = 1;
     clvox_grid domain = *grid;
     /* Masks of single levels may leave in what the other one leaves out. */
     const bool masked = images->fixed_mask && !images->level_masks;
+    if (!model || !model->border_stays || images->initial_warp)
+        return CLVOX_OK;
     run->domain = *grid;
     CLV_TRY(clv_foreground_begin(grid, &run->foreground));
     for (int i = 0; i < 3; i++) {
@@ -239,7 +236,7 @@ int clv_register_crop(clv_registration *run, const clvox_register_images *images
     }
     clvox_grid_spacing(grid, edge);
     for (int i = 0; i < 3; i++) {
-        int room = (int)fmax(ROOM_VOXELS, ceil(ROOM_MM / edge[i]));
+        int room = (int)fmax(CROP_ROOM_VOXELS, ceil(CROP_ROOM_MM / edge[i]));
         first[i] = first[i] > room ? first[i] - room : 0;
         last[i] = last[i] + room < grid->size[i] ? last[i] + room : grid->size[i] - 1;
         domain.size[i] = last[i] - first[i] + 1;

@@ -7,13 +7,13 @@
 
 #include "base/matrix.h"
 #include "io/volume.h"
-#include "op/field/compose.h"
 #include "op/field/jacobian.h"
 #include "op/image/resample.h"
 #include "op/image/statistics.h"
 #include "transform/field.h"
 #include "transform/invert.h"
-#include "register/register.h"
+#include "register/problem.h"
+#include "register/terms.h"
 
 static int lengths_of(const clv_registration *run, const clv_buffer *u, const clvox_grid *grid,
                       const clv_buffer *inside, clv_statistics *out)
@@ -98,20 +98,13 @@ int clv_register_state(const clv_field_survey *survey, const clvox_grid *fixed, 
  * along each axis, which is as smooth as that. */
 static int look_coarsely(clv_registration *run, const clvox_grid *grid, clv_inverse_error *error)
 {
-    static const float one[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
     int status = CLVOX_OK;
     const size_t bytes = 3 * clvox_grid_voxels(grid) * sizeof(float);
     clv_buffer *coarse, *inverse, *residual;
     const clv_request room[] = {
         {&coarse, bytes, "coarse field"}, {&inverse, bytes, "its inverse"}, {&residual, bytes, "residual"}};
-    clv_map map;
-    clv_map_between(grid, &run->fixed_grid, NULL, 0, &map);
     CLV_TRY(clv_lease_take(&run->leases, room, 3));
-    CLV_TRY(clv_compose(run->ctx, &(clv_compose_args){.w = *CLV_VECTORS(run->u, run->fixed_grid.size),
-                                                      .map = &map,
-                                                      .reorient = one,
-                                                      .extend = true,
-                                                      .out = *CLV_VECTORS(coarse, grid->size)}));
+    CLV_TRY(clv_pyramid_sample(run, run->u, &run->fixed_grid, grid, coarse));
     CLV_TRY(clv_invert_field(run->ctx, coarse, grid, inverse));
     CLV_TRY(clv_invert_residual(run->ctx, coarse, inverse, grid, &run->fixed_grid, residual, run->partial,
                                 error));
@@ -132,7 +125,7 @@ static int invert(clv_registration *run, clvox_register_result *result)
                       room = {&residual, bytes, "residual of the inverse"};
     clv_inverse_error error;
     clvox_grid coarse;
-    if (run->fields && run->inverse)
+    if (run->problem->fields && run->inverse)
         return CLVOX_OK;
     clv_register_level(&run->fixed_grid, COARSE, &coarse);
     if (!run->inverse && !run->options->inverse && 3 * clvox_grid_voxels(&coarse) <= (size_t)run->n) {
@@ -190,20 +183,21 @@ int clv_register_finish_fields(const clvox_register_options *o, bool given)
 /* One of the maps, from the device to where it is wanted. */
 static int give(clv_registration *run, const clv_buffer *field, int which, clvox_volume **volume)
 {
-    const clv_register_fields *to = run->fields;
+    const clv_register_fields *to = run->problem->fields;
+    const clvox_grid *shown = clv_terms_beside_images(run) ? NULL : run->problem->shown;
     const size_t bytes = 3 * (size_t)run->n * sizeof(float);
     if (!to)
-        return run->shown ? clv_field_download_shown(run->ctx, field, &run->fixed_grid, run->shown, volume)
-                          : clv_field_download(run->ctx, field, &run->fixed_grid, 1, volume);
+        return shown ? clv_field_download_shown(run->ctx, field, &run->fixed_grid, shown, volume)
+                     : clv_field_download(run->ctx, field, &run->fixed_grid, 1, volume);
     if (to->buffer[which])
         return clv_buffer_copy(run->ctx, field, 0, to->buffer[which], 0, bytes);
     return clv_buffer_read(run->ctx, field, 0, to->values[which], bytes);
 }
 
-int clv_register_finish(clv_registration *run, const clvox_register_images *full,
-                        clvox_register_result *result)
+int clv_register_finish(clv_registration *run, clvox_register_result *result)
 {
     int status = CLVOX_OK;
+    const clvox_register_images *full = run->problem->originals;
     const clvox_register_options *o = run->options;
     clv_statistics lengths;
     memcpy(result->matrix, run->matrix, sizeof result->matrix);
@@ -219,9 +213,9 @@ int clv_register_finish(clv_registration *run, const clvox_register_images *full
             CLV_TRY(give(run, run->inverse, 1, &result->inverse_warp));
         }
     }
-    if (run->fields) /* what the copies come from goes next */
+    if (run->problem->fields) /* what the copies come from goes next */
         CLV_TRY(clv_finish(run->ctx));
-    if (full && full->channels > 0 && !run->fields)
+    if (full && full->channels > 0 && !run->problem->fields)
         CLV_TRY(warp_moving(run, o->deform == CLVOX_DEFORM_NONE ? NULL : run->u, full->moving[0], result));
 end:
     return status;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One-sided registration by compositive steps. */
 #include "register/compositive.h"
+#include "register/contrast/synthesis.h"
 #include "register/pyramid.h"
-#include "transform/invert.h"
+#include "register/thresholds.h"
 
 static int requests(clv_registration *run, clv_request *list)
 {
@@ -11,19 +12,12 @@ static int requests(clv_registration *run, clv_request *list)
 
 static int run_greedy(clv_registration *run, clvox_register_result *result)
 {
-    int status = CLVOX_OK, passes = 0;
+    int status = CLVOX_OK;
     clvox_grid at;
-    const bool follows = clv_compositive_of(run)->follows;
     CLV_TRY(clv_compositive_levels(run, result, &at));
-    if (clv_compositive_begins_again(run))
+    if (clv_contrast_begins_again(run))
         goto end;
-    CLV_TRY(clv_pyramid_carry(run, run->u, &at, &run->fixed_grid));
-    CLV_TRY(clv_pyramid_mend(run, run->u, &run->fixed_grid, CLV_COMPOSITIVE_SMALLEST, &passes));
-    /* A mended map has another inverse. */
-    if (follows && passes > 0)
-        CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, run->inverse));
-    else if (follows)
-        CLV_TRY(clv_pyramid_carry(run, run->inverse, &at, &run->fixed_grid));
+    CLV_TRY(clv_pyramid_end(run, &at, SMALLEST_WHOLE));
     clv_compositive_lend(run);
 end:
     return status;

@@ -127,19 +127,20 @@ end:
     return status;
 }
 
-int clv_register_upload(clv_registration *run, const clvox_register_images *images)
+int clv_register_upload(clv_registration *run)
 {
     int status = CLVOX_OK;
+    const clvox_register_images *images = &run->problem->images;
     for (int i = 0; i < images->channels; i++) {
         clv_channel *c = &run->channels[i];
         CLV_TRY(clv_register_send(run->ctx, images->fixed[i], c->fixed, run->partial, run->state));
         CLV_TRY(clv_register_send(run->ctx, images->moving[i], c->moving, run->partial, run->state));
     }
-    CLV_TRY(clv_posteriors_upload(run, images));
-    CLV_TRY(clv_register_send_mask(run, images->fixed_mask, "", false, run->fixed_mask));
-    CLV_TRY(clv_register_send_mask(run, images->moving_mask, "", true, run->moving_mask));
-    CLV_TRY(clv_register_send_mask(run, images->linear_fixed_mask, "linear ", false, run->linear_fixed_mask));
-    CLV_TRY(clv_register_send_mask(run, images->linear_moving_mask, "linear ", true, run->linear_moving_mask));
+    CLV_TRY(clv_posteriors_upload(run));
+    CLV_TRY(clv_register_send_mask(run, images->fixed_mask, "", false, run->masks.of[0]));
+    CLV_TRY(clv_register_send_mask(run, images->moving_mask, "", true, run->masks.of[1]));
+    CLV_TRY(clv_register_send_mask(run, images->linear_fixed_mask, "linear ", false, run->masks.linear[0]));
+    CLV_TRY(clv_register_send_mask(run, images->linear_moving_mask, "linear ", true, run->masks.linear[1]));
 end:
     return status;
 }

@@ -11,9 +11,7 @@
 #include "op/image/resample.h"
 #include "register/metric/metric.h"
 #include "register/model.h"
-
-/* A cube of 3 x 3 x 3 voxels: fewer do not show where an image is. */
-static const double FEW = 27;
+#include "register/thresholds.h"
 
 static int read_state(clv_registration *run, int slot, int count, float *values)
 {
@@ -55,19 +53,19 @@ static int common_region(clv_registration *run, const clv_channel *channel, cons
     int status = CLVOX_OK;
     const float keep[4] = {1, 0, 0, 0};
     clv_distribution d;
-    if (run->fixed_mask) {
+    if (run->masks.of[0]) {
         CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, CLV_VOLUME(region, run->fixed_grid.size),
-                              run->fixed_mask, NULL, NULL, keep));
+                              run->masks.of[0], NULL, NULL, keep));
     } else {
         CLV_TRY(measure(run, channel->fixed, &run->fixed_grid, NULL, &d));
         CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, CLV_VOLUME(region, run->fixed_grid.size),
                               channel->fixed, NULL, NULL,
                               (float[4]){(float)(clv_distribution_otsu(&d)), 1, 0, 0}));
     }
-    if (run->moving_mask) {
+    if (run->masks.of[1]) {
         clv_map map;
         clv_map_between(&run->fixed_grid, &run->moving_grid, CLV_MATRIX(run->matrix), 0, &map);
-        CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(run->moving_mask, run->moving_grid.size), &map, NULL,
+        CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(run->masks.of[1], run->moving_grid.size), &map, NULL,
                          CLV_NEAREST, 0, CLV_VOLUME(scratch, run->fixed_grid.size)));
     } else {
         CLV_TRY(measure(run, resampled, &run->fixed_grid, NULL, &d));
@@ -81,12 +79,13 @@ end:
     return status;
 }
 
-/* Whether the metric takes equal values for the same tissue. The others take
+/* Whether a metric of the channel takes equal values for the same tissue. The others take
  * any contrast, which a match would only bend. */
-static bool compares_values(const clvox_register_options *o)
+static bool compares_values(const clvox_register_options *o, const clv_channel *channel)
 {
     const clv_model *m = clv_model_find(o->deform);
-    return clv_metric_find(clv_register_metric(o))->compares_values || (m && m->compares_values);
+    return clv_metric_find(clv_register_metric(o))->compares_values ||
+           (m && (m->compares_values || clv_metric_find(channel->metric)->compares_values));
 }
 
 /* Background at 0, the brightest of the tissue at 1, nothing above 1.2: by this
@@ -146,10 +145,10 @@ static int match(clv_registration *run, const clv_channel *channel)
                                               "have content; try --init moments or --init centers");
         goto end;
     }
-    if (!compares_values(run->options)) {
-        CLV_TRY(to_unit_range(run, channel->fixed, &run->fixed_grid, run->fixed_mask, &fixed_all,
+    if (!compares_values(run->options, channel)) {
+        CLV_TRY(to_unit_range(run, channel->fixed, &run->fixed_grid, run->masks.of[0], &fixed_all,
                               channel->level_fixed));
-        CLV_TRY(to_unit_range(run, channel->moving, &run->moving_grid, run->moving_mask, &moving_all,
+        CLV_TRY(to_unit_range(run, channel->moving, &run->moving_grid, run->masks.of[1], &moving_all,
                               channel->level_moving));
         goto end;
     }

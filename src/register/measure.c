@@ -4,7 +4,6 @@
 
 #include "base/matrix.h"
 #include "image/distribution.h"
-#include "op/field/compose.h"
 #include "op/image/gaussian.h"
 #include "op/image/pointwise.h"
 #include "op/image/resample.h"
@@ -12,6 +11,8 @@
 #include "op/match/lncc.h"
 #include "register/metric/metric.h"
 #include "register/posteriors.h"
+#include "register/pyramid.h"
+#include "register/thresholds.h"
 #include "register/contrast/synthesis.h"
 
 clvox_metric clv_register_metric(const clvox_register_options *o)
@@ -19,20 +20,17 @@ clvox_metric clv_register_metric(const clvox_register_options *o)
     return o->deform == CLVOX_DEFORM_NONE ? o->linear_metric : o->metric;
 }
 
-/* Images lie in [0, 1]; below this value there is air, whose windows tell nothing. */
-static const float CONTENT = 0.05f;
-
 /* The fixed image, NaN outside of the mask or, for a mean over windows, in the
  * empty background. */
 static int masked_fixed(clv_registration *run, const clv_channel *c, bool windows, const clv_buffer **fixed)
 {
     int status = CLVOX_OK;
     *fixed = c->fixed;
-    if (!run->fixed_mask && !windows)
+    if (!run->masks.of[0] && !windows)
         return CLVOX_OK;
     CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, CLV_VOLUME(c->level_fixed, run->fixed_grid.size),
-                          run->fixed_mask ? run->fixed_mask : c->fixed, NULL, NULL,
-                          (float[4]){run->fixed_mask ? 0 : CONTENT, 0, NAN, 0}));
+                          run->masks.of[0] ? run->masks.of[0] : c->fixed, NULL, NULL,
+                          (float[4]){run->masks.of[0] ? 0 : AIR, 0, NAN, 0}));
     CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, CLV_VOLUME(c->level_fixed, run->fixed_grid.size),
                           c->level_fixed, c->fixed, NULL, (float[4]){1, 1, 0, 0}));
     *fixed = c->level_fixed;
@@ -65,7 +63,7 @@ static int mean_metric(clv_registration *run, const clv_channel *c, const clv_me
     CLV_TRY(metric->derivative(run->ctx, &args));
     CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_SUMS * sizeof(float), s, sizeof s));
     *mean = s[1] > 0 ? s[0] / (double)s[1] : 0;
-    *content = metric->content && !run->fixed_mask ? (double)s[1] / run->n : 1;
+    *content = metric->content && !run->masks.of[0] ? (double)s[1] / run->n : 1;
 end:
     return status;
 }
@@ -77,7 +75,7 @@ static int content_of_channels(clv_registration *run, double *content)
     const clv_image all = *CLV_VOLUME(run->scratch_a, run->fixed_grid.size),
                     one = *CLV_VOLUME(run->scratch_b, run->fixed_grid.size);
     clv_statistics s;
-    for (int i = 0; i < run->shown_count; i++)
+    for (int i = 0; i < clv_shown_channels(run); i++)
         if (run->channels[i].share > 0) {
             CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_FINITE, found ? &one : &all,
                                   run->channels[i].level_fixed, NULL, NULL, (float[4]){0}));
@@ -105,7 +103,7 @@ int clv_register_measure(clv_registration *run, bool linear, const clv_buffer *u
     clv_map map;
     *report = (clv_metric_report){.content = 1};
     clv_map_between(&run->fixed_grid, &run->moving_grid, linear ? CLV_MATRIX(run->matrix) : NULL, 1, &map);
-    for (int i = 0; i < run->shown_count; i++) {
+    for (int i = 0; i < clv_shown_channels(run); i++) {
         const clv_channel *c = &run->channels[i];
         double square, ncc, value = 0, content = 1;
         CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(c->moving, run->moving_grid.size), &map, u, CLV_LINEAR,
@@ -119,7 +117,7 @@ int clv_register_measure(clv_registration *run, bool linear, const clv_buffer *u
                                   (const float[4]){0}));
             fixed = c->level_fixed;
         }
-        CLV_TRY(clv_register_metrics(run, run->scratch_a, fixed, run->fixed_mask, run->n, &square, &ncc));
+        CLV_TRY(clv_register_metrics(run, run->scratch_a, fixed, run->masks.of[0], run->n, &square, &ncc));
         report->mean_square += c->share * square;
         report->ncc += c->share * ncc;
         if (metric->report)
@@ -130,7 +128,7 @@ int clv_register_measure(clv_registration *run, bool linear, const clv_buffer *u
         if (c->made != CLV_MADE_FIXED) /* noise of the other image has no air */
             report->content = content;
     }
-    if (run->shown_count > 1 && !clv_contrast_made(run) && metric->content && !run->fixed_mask)
+    if (clv_shown_channels(run) > 1 && !clv_contrast_made(run) && metric->content && !run->masks.of[0])
         CLV_TRY(content_of_channels(run, &report->content));
 end:
     return status;
@@ -151,10 +149,10 @@ static int coarse_fixed(clv_registration *run, const clv_channel *c, const clvox
     const clv_buffer *inside = c->level_fixed;
     float least = 0;
     CLV_TRY(clv_downsample(run->ctx, c->fixed, &run->fixed_grid, scratch, c->level_fixed, grid));
-    if (run->fixed_mask) {
+    if (run->masks.of[0]) {
         clv_map map;
         clv_map_between(grid, &run->fixed_grid, NULL, 0, &map);
-        CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(run->fixed_mask, run->fixed_grid.size), &map, NULL, CLV_NEAREST,
+        CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(run->masks.of[0], run->fixed_grid.size), &map, NULL, CLV_NEAREST,
                          0, CLV_VOLUME(run->scratch_a, grid->size)));
         inside = run->scratch_a;
     } else {

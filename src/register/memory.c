@@ -76,24 +76,22 @@ static double inside_of(const clvox_volume *mask, const clvox_grid *grid)
                ((double)clvox_grid_voxels(grid) * fabs(clv_matrix_determinant(CLV_MATRIX(grid->to_ras)))));
 }
 
-void clv_register_describe(clv_registration *run, const clvox_register_images *images,
-                           const clvox_grid *fixed, const clvox_grid *moving)
+void clv_register_describe(clv_registration *run, const clvox_grid *fixed, const clvox_grid *moving)
 {
+    const clvox_register_images *images = &run->problem->images;
+    const bool linear = images->linear_masks;
     run->fixed_grid = run->domain = *fixed;
     run->moving_grid = *moving;
-    run->inside[0] = inside_of(images->linear_masks ? images->linear_fixed_mask : images->fixed_mask, fixed);
-    run->inside[1] =
-        inside_of(images->linear_masks ? images->linear_moving_mask : images->moving_mask, moving);
+    run->masks.inside[0] = inside_of(linear ? images->linear_fixed_mask : images->fixed_mask, fixed);
+    run->masks.inside[1] = inside_of(linear ? images->linear_moving_mask : images->moving_mask, moving);
     clv_terms_describe(run, images);
-    run->by_level.given = images->level_masks;
-    memcpy(run->by_level.of[0], images->level_fixed_mask, sizeof run->by_level.of[0]);
-    memcpy(run->by_level.of[1], images->level_moving_mask, sizeof run->by_level.of[1]);
     run->n = (int)clvox_grid_voxels(&run->fixed_grid);
     run->m = (int)clvox_grid_voxels(&run->moving_grid);
 }
 
-int clv_register_list(clv_registration *run, const clvox_register_images *masks, clv_request *list)
+int clv_register_list(clv_registration *run, clv_request *list)
 {
+    const clvox_register_images *images = &run->problem->images;
     const clv_model *m = clv_model_find(run->options->deform);
     size_t fixed = (size_t)run->n * sizeof(float), moving = (size_t)run->m * sizeof(float);
     size_t larger = fixed > moving ? fixed : moving;
@@ -101,20 +99,20 @@ int clv_register_list(clv_registration *run, const clvox_register_images *masks,
     bool compares = false; /* the model, by a metric: then it asks for the scratch */
     list[count++] = clv_lease_request(&run->leases, &run->scratch_a, larger, "scratch for smoothing");
     list[count++] = clv_lease_request(&run->leases, &run->scratch_b, larger, "scratch for smoothing");
-    if (masks && masks->fixed_mask)
-        list[count++] = (clv_request){&run->fixed_mask, fixed, "fixed mask"};
-    if (run->by_level.given) {
-        list[count++] = (clv_request){&run->by_level.mask[0], fixed, "fixed mask of a level"};
-        list[count++] = (clv_request){&run->by_level.mask[1], moving, "moving mask of a level"};
+    if (images->fixed_mask)
+        list[count++] = (clv_request){&run->masks.of[0], fixed, "fixed mask"};
+    if (images->level_masks) {
+        list[count++] = (clv_request){&run->masks.own[0], fixed, "fixed mask of a level"};
+        list[count++] = (clv_request){&run->masks.own[1], moving, "moving mask of a level"};
     }
-    if ((masks && masks->fixed_mask) || run->by_level.given)
-        list[count++] = (clv_request){&run->level_mask, fixed, "a level of the fixed mask"};
-    if (masks && masks->moving_mask)
-        list[count++] = (clv_request){&run->moving_mask, moving, "moving mask"};
-    if (masks && masks->linear_masks && masks->linear_fixed_mask)
-        list[count++] = (clv_request){&run->linear_fixed_mask, fixed, "linear fixed mask"};
-    if (masks && masks->linear_masks && masks->linear_moving_mask)
-        list[count++] = (clv_request){&run->linear_moving_mask, moving, "linear moving mask"};
+    if (images->fixed_mask || images->level_masks)
+        list[count++] = (clv_request){&run->masks.level, fixed, "a level of the fixed mask"};
+    if (images->moving_mask)
+        list[count++] = (clv_request){&run->masks.of[1], moving, "moving mask"};
+    if (images->linear_masks && images->linear_fixed_mask)
+        list[count++] = (clv_request){&run->masks.linear[0], fixed, "linear fixed mask"};
+    if (images->linear_masks && images->linear_moving_mask)
+        list[count++] = (clv_request){&run->masks.linear[1], moving, "linear moving mask"};
     list[count++] = (clv_request){&run->partial, CLV_REGISTER_PARTIALS * sizeof(float), "partial sums"};
     list[count++] = (clv_request){&run->state, CLV_STATE_SLOTS * sizeof(float), "state"};
     if (m) {
@@ -148,19 +146,18 @@ static size_t predict_from(clvox_context *ctx, const clvox_register_images *give
                            const clvox_register_options *asked, bool moving_first, size_t *largest)
 {
     clv_problem p = {.images = *given, .options = *asked};
-    const clvox_register_images *images = &p.images;
     clvox_register_options work;
     clvox_grid fixed, moving;
     clv_problem_order(&p, moving_first);
-    clv_registration run = {.ctx = ctx, .options = &work, .order = p.order};
+    clv_registration run = {.ctx = ctx, .problem = &p, .options = &work, .order = p.order};
     clv_request list[CLV_REGISTER_REQUESTS];
-    bool coarse = clv_register_work(images, &p.options, &fixed, &moving, &work);
-    clv_register_describe(&run, images, &fixed, &moving);
-    int count = clv_register_list(&run, images, list);
+    bool coarse = clv_register_work(&p.images, &p.options, &fixed, &moving, &work);
+    clv_register_describe(&run, &fixed, &moving);
+    int count = clv_register_list(&run, list);
     const size_t small = sizeof(float) * clvox_grid_voxels(clv_map_grid(&run));
     size_t held = clv_pool_bytes(list, count) + clv_shapes_own_bytes(&run) + SMALL_BYTES;
     /* Operations take histograms and tables for themselves while the pool is held. */
-    held += clv_symmetric_linear_bytes(&run, images);
+    held += clv_symmetric_linear_bytes(&run);
     if (given->initial_warp)
         held += 3 * sizeof(float) * clvox_grid_voxels(&given->initial_warp->grid);
     *largest = 0;

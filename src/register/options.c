@@ -213,7 +213,32 @@ end:
     return status;
 }
 
-/* One for both stages, or LINEAR,DEFORM. Of a sum for both, the linear stage takes the first. */
+/* "lncc+mi/ssd": the sum for the first channel, and a metric for each further one. */
+static int read_each(const char *text, clvox_register_options *o)
+{
+    int status = CLVOX_OK;
+    char one[256];
+    const char *slash = strchr(text, '/');
+    o->channel_metrics = 0;
+    snprintf(one, sizeof one, "%.*s", (int)strcspn(text, "/"), text);
+    CLV_TRY(read_sum(one, o));
+    for (; slash; slash = strchr(slash + 1, '/')) {
+        const int at = o->channel_metrics;
+        const clv_metric_row *row = NULL;
+        int number = -1;
+        if (at == CLVOX_MAX_CHANNELS - 1)
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "metrics for more than %d channels", CLVOX_MAX_CHANNELS);
+        snprintf(one, sizeof one, "%.*s", (int)strcspn(slash + 1, "/"), slash + 1);
+        CLV_TRY(read_metric(one, false, &row, &number));
+        o->channel_metric[at] = row->metric;
+        o->channel_parameter[at] = number < 0 ? clv_metric_parameter(row, o, false) : number;
+        o->channel_metrics = at + 1;
+    }
+end:
+    return status;
+}
+
+/* One for both stages, or LINEAR,DEFORM. Of several for both, the linear stage takes the first. */
 static int read_metrics(const clv_option *row, const char *text, void *values)
 {
     clvox_register_options *o = values;
@@ -224,11 +249,11 @@ static int read_metrics(const clv_option *row, const char *text, void *values)
     o->by_contrast = 0; /* what is asked for stays */
     if (!comma)
         read_weight(&linear);
-    if (comma && memchr(text, '+', (size_t)(comma - text)))
+    if (comma && strcspn(text, "+/") < (size_t)(comma - text))
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "the linear stage compares by one metric, as in mi,lncc+mi");
-    snprintf(first, sizeof first, "%.*s", (int)strcspn(linear, comma ? "," : "+"), linear);
+    snprintf(first, sizeof first, "%.*s", (int)strcspn(linear, comma ? "," : "+/"), linear);
     CLV_TRY(read_stage(first, true, o));
-    CLV_TRY(read_sum(second, o));
+    CLV_TRY(read_each(second, o));
     if (clv_model_compares(o->deform, o->metric))
         return clv_register_check_metrics(o);
     for (int i = 0; clv_metric_name(i); i++)
@@ -241,25 +266,35 @@ end:
     return status;
 }
 
+/* A metric beside the options' own, or of a further channel. */
+static int check_further(const char *field, clvox_metric which, int parameter)
+{
+    const clv_metric_row *metric = clv_metric_find(which);
+    const clv_option *range = metric && metric->parameter ? row_of(metric->field) : NULL;
+    if (!metric)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: %d is no metric", field, (int)which);
+    if (range && !(parameter >= range->least && parameter <= range->most))
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s:%s takes %g to %g, not %d", metric->name,
+                          metric->parameter, range->least, range->most, parameter);
+    return CLVOX_OK;
+}
+
 int clv_register_check_metrics(const clvox_register_options *o)
 {
+    int status = CLVOX_OK;
     const clv_model *m = clv_model_find(o->deform);
     if (!clv_model_compares(o->deform, o->metric))
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "the %s model cannot compare by the metric asked for",
                           clv_model_name(o->deform));
-    if (m && m->one_channel && o->besides > 0)
+    if (m && m->one_channel && o->besides + o->channel_metrics > 0)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "the %s model compares by one metric; choose another model",
                           m->name);
-    for (int i = 0; i < o->besides; i++) {
-        const clv_metric_row *metric = clv_metric_find(o->beside[i]);
-        const clv_option *range = metric && metric->parameter ? row_of(metric->field) : NULL;
-        if (!metric)
-            return clvox_fail(CLVOX_ERROR_ARGUMENT, "beside: %d is no metric", (int)o->beside[i]);
-        if (range && !(o->beside_parameter[i] >= range->least && o->beside_parameter[i] <= range->most))
-            return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s:%s takes %g to %g, not %d", metric->name,
-                              metric->parameter, range->least, range->most, o->beside_parameter[i]);
-    }
-    return CLVOX_OK;
+    for (int i = 0; i < o->besides; i++)
+        CLV_TRY(check_further("beside", o->beside[i], o->beside_parameter[i]));
+    for (int i = 0; i < o->channel_metrics; i++)
+        CLV_TRY(check_further("channel_metric", o->channel_metric[i], o->channel_parameter[i]));
+end:
+    return status;
 }
 
 static int read_winsorize(const clv_option *row, const char *text, void *values)
@@ -481,7 +516,7 @@ static const clv_option rows[] = {
      .read = read_metrics,
      .explain = metric_words,
      .show = show_metrics,
-     .help = "both, or LINEAR,DEFORM[+MORE]",
+     .help = "both, or LINEAR,DEFORM[+MORE][/CHANNEL2]",
      .idle = of_metric},
     {.key = "radius", .preset = true, .type = CLVOX_OPTION_INTEGER, FIELD(radius), .least = 1, .most = 64},
     {.key = "bins", .preset = true, .type = CLVOX_OPTION_INTEGER, FIELD(bins), .least = 8, .most = 128},
@@ -512,6 +547,22 @@ static const clv_option rows[] = {
      CLV_LEVELS(clvox_register_options, beside_weight, besides),
      .none = true,
      .most = 1e6},
+    {.key = "channel_metrics",
+     .preset = true,
+     .type = CLVOX_OPTION_INTEGER,
+     FIELD(channel_metrics),
+     .most = CLVOX_MAX_CHANNELS - 1},
+    {.key = "channel_metric",
+     .preset = true,
+     .type = CLVOX_OPTION_INTEGERS,
+     CLV_LEVELS(clvox_register_options, channel_metric, channel_metrics),
+     .none = true},
+    {.key = "channel_parameter",
+     .preset = true,
+     .type = CLVOX_OPTION_INTEGERS,
+     CLV_LEVELS(clvox_register_options, channel_parameter, channel_metrics),
+     .none = true,
+     .most = 128},
     {.key = "by_contrast", .type = CLVOX_OPTION_FLAG, FIELD(by_contrast)},
     {.key = "sides", .type = CLVOX_OPTION_FLAG, FIELD(sides)},
     {.name = "gradient",

@@ -6,6 +6,7 @@
 #include "clvox/threads.h"
 #include "op/image/pointwise.h"
 #include "register/model.h"
+#include "register/problem.h"
 #include "register/terms.h"
 
 /* Sums may be rounded. */
@@ -116,7 +117,6 @@ static void describe(clv_registration *run, const clvox_register_images *images)
     }
     if (!alone)
         return;
-    run->shown_count = run->channel_count;
     for (int c = 0; c < run->channel_count; c++)
         run->channels[c].share /= sum;
 }
@@ -145,13 +145,13 @@ end:
     return status;
 }
 
-int clv_posteriors_upload(clv_registration *run, const clvox_register_images *images)
+int clv_posteriors_upload(clv_registration *run)
 {
     int status = CLVOX_OK;
     if (run->channel_count == run->image_count)
         return CLVOX_OK;
-    CLV_TRY(upload(run, images->fixed_posteriors, false));
-    CLV_TRY(upload(run, images->moving_posteriors, true));
+    CLV_TRY(upload(run, run->problem->images.fixed_posteriors, false));
+    CLV_TRY(upload(run, run->problem->images.moving_posteriors, true));
 end:
     return status;
 }

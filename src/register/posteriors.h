@@ -17,7 +17,7 @@ enum { CLV_REST = CLVOX_MAX_TISSUES };
 int clv_posteriors_check(const clvox_register_images *images, const clvox_register_options *options);
 
 /* Fills the channels. */
-int clv_posteriors_upload(clv_registration *run, const clvox_register_images *images);
+int clv_posteriors_upload(clv_registration *run);
 
 /* A frame of a volume as a volume of its own, which holds no data. */
 clvox_volume clv_posteriors_frame(const clvox_volume *posteriors, int tissue);

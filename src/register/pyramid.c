@@ -12,7 +12,9 @@
 #include "op/image/reduce.h"
 #include "op/image/resample.h"
 #include "register/posteriors.h"
+#include "register/problem.h"
 #include "register/terms.h"
+#include "transform/invert.h"
 
 enum { MOST_PASSES = 100 };
 
@@ -97,7 +99,7 @@ static int shrink_inside(clv_registration *run, const clv_channel *channel, cons
                          const clv_pyramid_level *l)
 {
     int status = CLVOX_OK;
-    clv_buffer *inside = run->level_mask, *image = channel->level_fixed;
+    clv_buffer *inside = run->masks.level, *image = channel->level_fixed;
     CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_MULTIPLY, CLV_VOLUME(inside, run->fixed_grid.size),
                           channel->fixed, l->masks[0], NULL, (float[4]){1, 0, 0, 0}));
     CLV_TRY(shrink(run, inside, &run->fixed_grid, sigma, image, &l->fixed));
@@ -168,7 +170,7 @@ int clv_pyramid_images(clv_registration *run, const clv_pyramid_level *l)
         CLV_TRY(shrink_channel(run, &run->channels[c], l, fixed_sigma, moving_sigma, mask_sigma));
     if (l->mask) {
         level_sigma(&run->fixed_grid, factor, -1, mask_sigma);
-        CLV_TRY(shrink(run, l->masks[0], &run->fixed_grid, mask_sigma, run->level_mask, &l->fixed));
+        CLV_TRY(shrink(run, l->masks[0], &run->fixed_grid, mask_sigma, run->masks.level, &l->fixed));
     }
 end:
     return status;
@@ -178,13 +180,15 @@ end:
 static int find_masks(clv_registration *run, int index, const clv_buffer *masks[2])
 {
     int status = CLVOX_OK;
-    masks[0] = run->fixed_mask;
-    masks[1] = run->moving_mask;
-    for (int i = 0; i < 2 && run->by_level.given; i++) {
-        const clvox_volume *own = run->by_level.of[i][index];
+    const clvox_register_images *images = &run->problem->images;
+    for (int i = 0; i < 2; i++) {
+        const clvox_volume *own = (i ? images->level_moving_mask : images->level_fixed_mask)[index];
+        masks[i] = run->masks.of[i];
+        if (!images->level_masks)
+            continue;
         if (own)
-            CLV_TRY(clv_register_send_mask(run, own, "", i == 1, run->by_level.mask[i]));
-        masks[i] = own ? run->by_level.mask[i] : NULL;
+            CLV_TRY(clv_register_send_mask(run, own, "", i == 1, run->masks.own[i]));
+        masks[i] = own ? run->masks.own[i] : NULL;
     }
 end:
     return status;
@@ -196,7 +200,7 @@ int clv_pyramid_make(clv_registration *run, int index, bool holes, clv_pyramid_l
     double moving_factor[3], edge[3];
     *l = (clv_pyramid_level){.index = index, .holes = holes};
     CLV_TRY(find_masks(run, index, l->masks));
-    l->mask = holes || !l->masks[0] ? NULL : run->level_mask;
+    l->mask = holes || !l->masks[0] ? NULL : run->masks.level;
     clv_register_level(&run->domain, run->options->shrink[index], &l->fixed);
     clvox_grid_spacing(&l->fixed, edge);
     for (int i = 0; i < 3; i++)
@@ -210,21 +214,49 @@ end:
     return status;
 }
 
-int clv_pyramid_carry(clv_registration *run, clv_buffer *u, const clvox_grid *from, const clvox_grid *to)
+void clv_pyramid_shares(const clvox_register_options *o, double share[CLVOX_MAX_LEVELS])
+{
+    double total = 0;
+    for (int i = 0; i < o->levels; i++)
+        total += share[i] = o->iterations[i] / pow(o->shrink[i], 3);
+    for (int i = 0; i < o->levels && total > 0; i++)
+        share[i] /= total;
+}
+
+int clv_pyramid_tell(const clv_registration *run, int level, int iteration, double metric, double fraction)
+{
+    const clvox_register_options *o = run->options;
+    const clvox_step step = {.stage = "deformation",
+                             .fraction = fraction,
+                             .level = level,
+                             .iteration = iteration,
+                             .metric = metric};
+    return o->progress && o->progress(o->user, &step)
+               ? clvox_fail(CLVOX_ERROR_STOPPED, "stopped by the user")
+               : CLVOX_OK;
+}
+
+int clv_pyramid_sample(clv_registration *run, const clv_buffer *u, const clvox_grid *from, const clvox_grid *to,
+                       clv_buffer *out)
 {
     static const float one[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+    clv_map map;
+    clv_map_between(to, from, NULL, 0, &map);
+    return clv_compose(run->ctx, &(clv_compose_args){.w = *CLV_VECTORS(u, from->size), .map = &map,
+                                                     .reorient = one, .extend = true,
+                                                     .out = *CLV_VECTORS(out, to->size)});
+}
+
+int clv_pyramid_carry(clv_registration *run, clv_buffer *u, const clvox_grid *from, const clvox_grid *to)
+{
     int status = CLVOX_OK;
     const size_t bytes = 3 * clvox_grid_voxels(to) * sizeof(float);
     clv_buffer *carried;
     const clv_request room = {&carried, bytes, "field on the next level"};
-    clv_map map;
     if (clvox_grid_equal(from, to))
         return CLVOX_OK;
-    clv_map_between(to, from, NULL, 0, &map);
     CLV_TRY(clv_lease_take(&run->leases, &room, 1));
-    CLV_TRY(clv_compose(run->ctx, &(clv_compose_args){.w = *CLV_VECTORS(u, from->size), .map = &map,
-                                                      .reorient = one, .extend = true,
-                                                      .out = *CLV_VECTORS(carried, to->size)}));
+    CLV_TRY(clv_pyramid_sample(run, u, from, to, carried));
     CLV_TRY(clv_buffer_copy(run->ctx, carried, 0, u, 0, bytes));
     CLV_TRY(clv_lease_give(&run->leases, &room, 1));
 end:
@@ -287,6 +319,20 @@ int clv_pyramid_mend(clv_registration *run, clv_buffer *u, const clvox_grid *gri
     CLV_TRY(clv_lease_take(&run->leases, room, 4));
     CLV_TRY(clv_mend_folds(run, u, grid, smallest, &scratch, passes));
     CLV_TRY(clv_lease_give(&run->leases, room, 4));
+end:
+    return status;
+}
+
+int clv_pyramid_end(clv_registration *run, const clvox_grid *from, float smallest)
+{
+    int status = CLVOX_OK, passes = 0;
+    CLV_TRY(clv_pyramid_carry(run, run->u, from, &run->fixed_grid));
+    CLV_TRY(clv_pyramid_mend(run, run->u, &run->fixed_grid, smallest, &passes));
+    /* A mended map has another inverse. */
+    if (run->inverse && passes > 0)
+        CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, run->inverse));
+    else if (run->inverse)
+        CLV_TRY(clv_pyramid_carry(run, run->inverse, from, &run->fixed_grid));
 end:
     return status;
 }

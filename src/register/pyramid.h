@@ -24,9 +24,21 @@ int clv_pyramid_make(clv_registration *run, int index, bool holes, clv_pyramid_l
  * mask the moving image is NaN: unknown. */
 int clv_pyramid_images(clv_registration *run, const clv_pyramid_level *level);
 
+/* Of the iterations of all levels, each weighed by its voxels, those of every level; they add up to 1, or are all 0. */
+void clv_pyramid_shares(const clvox_register_options *options, double share[CLVOX_MAX_LEVELS]);
+
+/* Tells whoever watches of an iteration; CLVOX_ERROR_STOPPED where the deformation is to stop. */
+int clv_pyramid_tell(const clv_registration *run, int level, int iteration, double metric, double fraction);
+
 /* u on grid `to` from u on grid `from`: trilinear, the border's vectors go on
- * beyond it. */
+ * beyond it. In place, or to out. */
 int clv_pyramid_carry(clv_registration *run, clv_buffer *u, const clvox_grid *from, const clvox_grid *to);
+int clv_pyramid_sample(clv_registration *run, const clv_buffer *u, const clvox_grid *from, const clvox_grid *to,
+                       clv_buffer *out);
+
+/* Carries u, and its inverse where the run has it, from grid `from` to the fixed one, its determinants above smallest
+ * there. */
+int clv_pyramid_end(clv_registration *run, const clvox_grid *from, float smallest);
 
 /* Fields as large as u, and a float a voxel, that mending overwrites. */
 typedef struct clv_mending {

@@ -6,25 +6,7 @@
 #include "base/status.h"
 #include "register/metric/metric.h"
 #include "register/problem.h"
-
-/* ---- thresholds: what each of them separates, the images that it was chosen on (as in linear/thresholds.h),
- * and when; metrics have their yield in their rows ---- */
-
-/* The share of the smaller grid that has to lie in the other one (2026-11-21). */
-static const double LEAST_OVERLAP = .1;
-/* By how much heads differ in size, and one axis more than another: what one image lacks is made up for by
- * stretching it. Of adults right results have at most 1.12, halves of heads 1.2 to 1.8 (2026-11-23). */
-static const double MOST_SCALE = 2, MOST_UNEVEN = 1.28;
-/* Fall of the metric, as a share, that interpolation alone may cost (2026-11-21). */
-static const double WORSE = .03;
-/* Variance of log J where there is content that is large enough to show anything (adults, 2026-11-24). */
-static const double SHOWS = .035;
-/* LNCC of coarse images after the affine (images with noise against wrong places), and the gain of MIND per variance
- * of log J where there is content of synthesized images: chosen on pairs of the first four adults, and reported on the
- * others in bench/suspicion.md (2026-11-29). */
-static const double COARSE_ALIKE = .27, SYNTHESIS_YIELD = .09;
-/* Correlation of images that need not move, and mm that count as no movement (2026-11-23). */
-static const double SAME = .9999, MOVED = 1e-6;
+#include "register/thresholds.h"
 
 int clvox_affine_take_apart(const double m[4][4], const clvox_grid *fixed, clvox_affine_parts *parts)
 {

@@ -37,10 +37,10 @@ static void release(clv_registration *run, const clv_request *requests, int coun
     clv_contrast_release(run);
     clv_foreground_free(&run->foreground);
     clv_pool_release(requests, count);
-    clv_buffer_destroy(&run->fixed_mask);
-    clv_buffer_destroy(&run->moving_mask);
-    clv_buffer_destroy(&run->linear_fixed_mask);
-    clv_buffer_destroy(&run->linear_moving_mask);
+    for (int i = 0; i < 2; i++) {
+        clv_buffer_destroy(&run->masks.of[i]);
+        clv_buffer_destroy(&run->masks.linear[i]);
+    }
 }
 
 int clv_register_without(clv_registration *run, int status)
@@ -57,7 +57,7 @@ static int survey(clv_registration *run, double content, bool *unlike, clvox_reg
     int status = CLVOX_OK;
     clv_field_survey found;
     CLV_TRY(
-        clv_register_survey(run, run->u, &run->fixed_grid, run->fixed_mask, NULL, run->scratch_a, &found));
+        clv_register_survey(run, run->u, &run->fixed_grid, run->masks.of[0], NULL, run->scratch_a, &found));
     CLV_TRY(clv_register_state(&found, &run->fixed_grid, &run->moving_grid, result));
     CLV_TRY(clv_quality_unlike(run, content, result, unlike));
 end:
@@ -88,68 +88,78 @@ end:
 }
 
 /* Takes the buffers of a run, or those that it can do without AUTO's meshes by. */
-static int take(clv_registration *run, const clvox_register_images *images, clvox_register_options *work,
-                clv_request *requests, int *count)
+static int take(clv_registration *run, clv_request *requests, int *count)
 {
-    *count = clv_register_list(run, images, requests);
+    *count = clv_register_list(run, requests);
     int status = clv_pool_take(run->ctx, requests, *count);
-    if (status != CLVOX_ERROR_MEMORY || run->shapes.room_nodes <= 0 || work->currents != CLVOX_CURRENTS_AUTO)
+    if (status != CLVOX_ERROR_MEMORY || run->shapes.room_nodes <= 0 ||
+        run->options->currents != CLVOX_CURRENTS_AUTO)
         return status;
-    work->currents = CLVOX_CURRENTS_EXACT;
+    run->options->currents = CLVOX_CURRENTS_EXACT;
     run->shapes.no_room = true;
-    *count = clv_register_list(run, images, requests);
+    *count = clv_register_list(run, requests);
     return clv_pool_take(run->ctx, requests, *count);
+}
+
+/* The deformation of images as they contrast: again, where it has found that they do so otherwise. */
+static int deform(clv_registration *run, clvox_register_result *result)
+{
+    int status = CLVOX_OK;
+    const clv_model *model = clv_model_find(run->options->deform);
+    do {
+        const double mark = clv_seconds();
+        CLV_TRY(clv_contrast_enter(run));
+        CLV_TRY(clv_register_match(run));
+        const double matched = clv_seconds();
+        if (model)
+            CLV_TRY(model->run(run, result));
+        result->seconds_linear += matched - mark;
+        result->seconds_deform += clv_seconds() - matched;
+    } while (clv_contrast_begins_again(run));
+    if (model)
+        clv_terms_report(run, result);
+end:
+    return status;
+}
+
+/* Figures of a result, and the evidence by which it is judged. */
+static int look(clv_registration *run, clvox_register_result *result)
+{
+    int status = CLVOX_OK;
+    const double mark = clv_seconds();
+    clv_register_evidence *evidence = run->problem->evidence;
+    double content;
+    CLV_TRY(compare(run, result, &content));
+    if (run->u)
+        CLV_TRY(survey(run, content, &evidence->unlike, result));
+    evidence->suspicions = run->suspicions;
+    result->seconds_deform += clv_seconds() - mark;
+end:
+    return status;
 }
 
 /* The problem on the device. */
 static int solve(const clv_problem *p, clvox_register_result *result)
 {
     int status = CLVOX_OK, count = 0;
-    double content;
-    const clvox_register_images *images = &p->images;
-    clvox_register_options work = p->options;
-    const clv_model *model = clv_model_find(work.deform);
+    clvox_register_options own = p->options;
     clv_request requests[CLV_REGISTER_REQUESTS];
-    clv_registration run = {.ctx = p->ctx,
-                            .options = &work,
-                            .order = p->order,
-                            .fields = p->fields,
-                            .initial_warp = images->initial_warp,
-                            .suspicions = p->suspicions};
-    clv_register_describe(&run, images, &clv_register_first(images, false)->grid,
-                          &clv_register_first(images, true)->grid);
-    run.shown = clv_terms_beside_images(&run) ? NULL : p->shown;
+    clv_registration run = {
+        .ctx = p->ctx, .problem = p, .options = &own, .order = p->order, .suspicions = p->suspicions};
+    clv_register_describe(&run, &clv_register_first(&p->images, false)->grid,
+                          &clv_register_first(&p->images, true)->grid);
     run.shapes.no_room = p->no_room;
-    CLV_TRY(take(&run, images, &work, requests, &count));
-    if (model && model->border_stays && !run.initial_warp)
-        CLV_TRY(clv_register_crop(&run, images));
-    CLV_TRY(clv_register_upload(&run, images));
+    CLV_TRY(take(&run, requests, &count));
+    CLV_TRY(clv_register_crop(&run));
+    CLV_TRY(clv_register_upload(&run));
     double mark = clv_seconds();
     result->seconds_prepare = mark - p->since;
-
-    CLV_TRY(clv_symmetric_linear(&run, images->linear_masks));
-    CLV_TRY(clv_contrast_enter(&run, p, &work));
-    CLV_TRY(clv_register_match(&run));
+    CLV_TRY(clv_symmetric_linear(&run));
     result->seconds_linear = clv_seconds() - mark;
-
+    CLV_TRY(deform(&run, result));
+    CLV_TRY(look(&run, result));
     mark = clv_seconds();
-    if (model)
-        CLV_TRY(model->run(&run, result));
-    if (run.tissues_differ) {
-        CLV_TRY(clv_contrast_enter(&run, p, &work));
-        CLV_TRY(clv_register_match(&run));
-        CLV_TRY(model->run(&run, result));
-    }
-    if (model)
-        clv_terms_report(&run, result);
-    CLV_TRY(compare(&run, result, &content));
-    if (model)
-        CLV_TRY(survey(&run, content, &p->evidence->unlike, result));
-    p->evidence->suspicions = run.suspicions;
-    result->seconds_deform = clv_seconds() - mark;
-
-    mark = clv_seconds();
-    CLV_TRY(clv_register_finish(&run, p->originals, result));
+    CLV_TRY(clv_register_finish(&run, result));
     result->seconds_finish = clv_seconds() - mark;
 end:
     release(&run, requests, count);

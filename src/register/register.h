@@ -65,6 +65,7 @@ typedef struct clv_channel {
     int tissue;          /* of posteriors; CLV_REST; -1 of an image */
     float outside;       /* what lies outside of it */
     clvox_metric metric; /* that the deformation compares it by */
+    int own;             /* its place among the metrics of channels, from 1 on; 0: it compares as the first one does */
     clv_made made;
     clv_buffer *fixed, *moving; /* as read; matched in intensity later */
     clv_buffer *level_fixed, *level_moving;
@@ -98,33 +99,28 @@ typedef struct clv_register_fields {
     float *values[2];
 } clv_register_fields;
 
+struct clv_problem;
+
 /* One run. Images on the device are float32; the moving image stays on its own
  * grid and is looked up through map, so that nothing is resampled twice. */
 typedef struct clv_registration {
     clvox_context *ctx;
-    const clvox_register_options *options;
-    const clv_register_fields *fields; /* NULL: the maps become volumes of the result */
+    const struct clv_problem *problem; /* that it solves (problem.h): images, and where the maps go */
+    clvox_register_options *options;   /* the run's own, which it may change for what it finds or lacks */
     clvox_grid fixed_grid, moving_grid;
-    const clvox_grid *shown; /* the fixed grid as given, for the maps; NULL: something looks at them first */
     clvox_grid domain;    /* the part of fixed_grid that the deformation works on; it shares its voxels */
     clv_foreground foreground;  /* of the fixed images, where a domain was looked for */
     int n, m;             /* voxels of the two grids */
     double matrix[4][4];  /* the linear part so far, RAS mm, fixed -> moving */
     clv_channel channels[CLV_MAX_CHANNELS]; /* of images, then of posteriors */
-    int channel_count;
-    int shown_count; /* of the first channels, those that the linear part and the report go by: of images, or
-                        without them of posteriors */
-    int image_count;
-    clv_buffer *fixed_mask, *moving_mask;   /* on their image's grid; NULL: none */
-    clv_buffer *linear_fixed_mask, *linear_moving_mask; /* in their place in the linear part, where that has own ones */
-    double
-        inside[2]; /* by volume, what either image's mask in the linear part is of its grid; 1 without one */
-    clv_buffer *level_mask;
-    struct {
-        const clvox_volume *of[2][CLVOX_MAX_LEVELS]; /* fixed and moving */
-        clv_buffer *mask[2]; /* those of the present level, each on its image's grid */
-        bool given;
-    } by_level; /* masks that levels of the deformation have for themselves */
+    int channel_count, image_count;
+    struct { /* the fixed and the moving image's, each on its grid; NULL: none */
+        clv_buffer *of[2];
+        clv_buffer *linear[2]; /* in their place in the linear part, where that has own ones */
+        clv_buffer *own[2];    /* those of the present level of the deformation, where levels have own ones */
+        clv_buffer *level;     /* the fixed one on the level's grid */
+        double inside[2];      /* shares of the grids, by volume, that those of the linear part leave */
+    } masks;
     clv_buffer *scratch_a, *scratch_b;      /* as large as the larger image */
     clv_buffer *u;       /* once a model has run: h = x + u(x), mm along the fixed grid's axes */
     clv_buffer *inverse; /* the same of the inverse map, where the model gives it; else NULL */
@@ -134,7 +130,6 @@ typedef struct clv_registration {
      * one that needs it, or the model asks for it; else NULL. */
     clv_buffer *metric_scratch;
     clv_buffer *partial, *state;
-    const clvox_volume *initial_warp; /* NULL: none */
     /* Landmarks of the term (points.h): count 0 where there is none. */
     struct {
         const double *fixed, *moving; /* RAS mm */
@@ -154,11 +149,19 @@ typedef struct clv_registration {
     } shapes;
     double fraction_done;
     clv_order order;
-    bool contrasts_differ; /* found by the linear part, where that looks for it */
-    bool tissues_differ; /* found by the deformation, which ended there, to begin again by synthesis */
+    struct {
+        bool differ;  /* found by the linear part, where that looks for it */
+        bool tissues; /* found by the deformation, which ended there, to begin again by synthesis */
+    } contrasts;
     unsigned suspicions; /* what stages have found to speak against the result: CLVOX_SUSPECT_... */
     _Alignas(void *) char model[CLV_MODEL_BYTES]; /* the model's private state (model.h) */
 } clv_registration;
+
+/* How many of the first channels the linear part and the report go by: those of images, or without them of posteriors. */
+static inline int clv_shown_channels(const clv_registration *run)
+{
+    return run->image_count ? run->image_count : run->channel_count;
+}
 
 /* Whether there are two channels of one image of each side (contrast/synthesis.h). */
 static inline bool clv_contrast_made(const clv_registration *run)
@@ -206,8 +209,8 @@ const char *clv_side_name(const clv_registration *run, bool moving);
 
 /* clv_register_linear from the start that options say, seen from the image that comes first, by masks of its
  * own or those of the run; and what it takes. The second may leave the run turned. */
-int clv_symmetric_linear(clv_registration *run, bool own_masks);
-size_t clv_symmetric_linear_bytes(clv_registration *run, const clvox_register_images *images);
+int clv_symmetric_linear(clv_registration *run);
+size_t clv_symmetric_linear_bytes(clv_registration *run);
 
 /* A model that moves both images leaves halves on grid `at`: run->u moves the moving image to the middle,
  * u_fixed the fixed one. They are joined to u and, where the run has run->inverse, the inverse, on the fixed
@@ -273,9 +276,8 @@ void clv_register_level(const clvox_grid *fixed, double shrink, clvox_grid *out)
 int clv_register_finish_fields(const clvox_register_options *options, bool given);
 
 /* Inverse, warp and warped image into result, from run->u (and
- * run->inverse), in room that is lent. full: the images as given; NULL: no image is warped (finish.c). */
-int clv_register_finish(clv_registration *run, const clvox_register_images *full,
-                        clvox_register_result *result);
+ * run->inverse), in room that is lent (finish.c). */
+int clv_register_finish(clv_registration *run, clvox_register_result *result);
 
 /* Its parts: what the determinant and the length of u say over mask and inside
  * (NULL: all voxels; scratch holds a float a voxel), into a result, and the
@@ -308,20 +310,21 @@ bool clv_register_work(const clvox_register_images *images, const clvox_register
 const clvox_volume *clv_register_first(const clvox_register_images *images, bool moving);
 
 /* Grids, channels and weights of a run, from images that have been checked. */
-void clv_register_describe(clv_registration *run, const clvox_register_images *images,
-                           const clvox_grid *fixed, const clvox_grid *moving);
+void clv_register_describe(clv_registration *run, const clvox_grid *fixed, const clvox_grid *moving);
 
 /* The buffers of a run, in one place for taking them and for predicting their
- * size; returns their number. masks: the images, whose masks count, or NULL. list has room for CLV_REGISTER_REQUESTS. */
+ * size; returns their number. list has room for CLV_REGISTER_REQUESTS. */
 enum {
     CLV_REGISTER_REQUESTS =
         14 + CLV_FINISH_FIELDS + 4 * CLV_MAX_CHANNELS + 15 * CLVOX_MAX_SHAPES + 6 + CLV_MODEL_REQUESTS
 };
-int clv_register_list(clv_registration *run, const clvox_register_images *masks, clv_request *list);
+int clv_register_list(clv_registration *run, clv_request *list);
 
 /* The floats of scratch that a deformation's metrics need, of the channel that needs most (channels.c).
  * both: derivatives by both images. */
 size_t clv_register_scratch_floats(const clv_registration *run, bool both);
+/* The same, and those of the report and of a field, which takes turns with them, on the grids of run and maps. */
+size_t clv_register_shared_floats(const clv_registration *run, bool both);
 
 /* CLVOX_ERROR_MEMORY, with what would fit, where the device is too small. */
 int clv_register_refuse(clvox_context *ctx, const clvox_register_images *images,
@@ -337,11 +340,11 @@ typedef struct clv_register_copies {
 } clv_register_copies;
 
 /* Sets run->foreground, and run->domain to the part of the fixed grid where the fixed images have
- * content, with room around it, where that is clearly smaller (crop.c). */
-int clv_register_crop(clv_registration *run, const clvox_register_images *images);
-/* Sends them to the run's buffers: masks as 0 and 1, and what is no number as
+ * content, with room around it, where that is clearly smaller and the model may work on a part (crop.c). */
+int clv_register_crop(clv_registration *run);
+/* Sends the images to the run's buffers: masks as 0 and 1, and what is no number as
  * its image's darkest value. */
-int clv_register_upload(clv_registration *run, const clvox_register_images *images);
+int clv_register_upload(clv_registration *run);
 /* Sends one mask on its image's grid, as 0 and 1. kind: "linear " or "" in messages; to NULL: it is not asked for. */
 int clv_register_send_mask(clv_registration *run, const clvox_volume *mask, const char *kind, bool moving,
                            clv_buffer *to);

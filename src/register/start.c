@@ -3,13 +3,13 @@
 #include "base/matrix.h"
 #include "op/field/compose.h"
 #include "op/image/resample.h"
-#include "register/register.h"
+#include "register/problem.h"
 #include "transform/field.h"
 
 int clv_register_start(clv_registration *run, const clvox_grid *grid, clv_buffer *u)
 {
     int status = CLVOX_OK;
-    const clvox_volume *warp = run->initial_warp;
+    const clvox_volume *warp = run->problem->images.initial_warp;
     size_t voxels = clvox_grid_voxels(grid);
     clv_buffer *w = NULL;
     double identity[4][4];

@@ -211,7 +211,7 @@ static void turn_sides(clv_registration *run)
 {
     const clvox_grid grid = run->fixed_grid;
     const int n = run->n;
-    const double *points = run->points.fixed, inside = run->inside[0];
+    const double *points = run->points.fixed, inside = run->masks.inside[0];
     run->order = run->order == CLV_ORDER_EXCHANGED ? CLV_ORDER_ASKED : CLV_ORDER_EXCHANGED;
     run->fixed_grid = run->domain = run->moving_grid;
     run->moving_grid = grid;
@@ -232,9 +232,9 @@ static void turn_sides(clv_registration *run)
         term->side[1] = side;
         swap(&term->partial[0], &term->partial[1]);
     }
-    swap(&run->fixed_mask, &run->moving_mask);
-    run->inside[0] = run->inside[1];
-    run->inside[1] = inside;
+    swap(&run->masks.of[0], &run->masks.of[1]);
+    run->masks.inside[0] = run->masks.inside[1];
+    run->masks.inside[1] = inside;
 }
 
 static int turn(clv_registration *run)
@@ -247,7 +247,7 @@ static int turn(clv_registration *run)
     /* A given matrix that stays is not the inverse of an inverse. */
     if (run->order == CLV_ORDER_ASKED && run->options->linear == CLVOX_LINEAR_NONE &&
         run->options->init == CLVOX_INIT_MATRIX)
-        clv_matrix_copy(run->options->matrix, run->matrix);
+        clv_matrix_copy(CLV_MATRIX(run->options->matrix), run->matrix);
 end:
     return status;
 }
@@ -261,19 +261,20 @@ static bool turns_linear(const clv_registration *run)
 /* The masks of the linear part into the place of the others, and back. */
 static void swap_masks(clv_registration *run)
 {
-    swap(&run->fixed_mask, &run->linear_fixed_mask);
-    swap(&run->moving_mask, &run->linear_moving_mask);
+    for (int i = 0; i < 2; i++)
+        swap(&run->masks.of[i], &run->masks.linear[i]);
 }
 
-int clv_symmetric_linear(clv_registration *run, bool own_masks)
+int clv_symmetric_linear(clv_registration *run)
 {
     int status = CLVOX_OK;
+    const bool own_masks = run->problem->images.linear_masks;
     const clvox_grid domain = run->domain;
     const bool turns = turns_linear(run);
     const clv_order order = run->order;
     clv_matrix_identity(run->matrix);
     if (run->options->init == CLVOX_INIT_MATRIX)
-        clv_matrix_copy(run->options->matrix, run->matrix);
+        clv_matrix_copy(CLV_MATRIX(run->options->matrix), run->matrix);
     if (order == CLV_ORDER_EXCHANGED)
         CLV_TRY(clv_matrix_invert(CLV_MATRIX(run->matrix), run->matrix));
     if (own_masks)
@@ -293,8 +294,9 @@ end:
     return status;
 }
 
-size_t clv_symmetric_linear_bytes(clv_registration *run, const clvox_register_images *images)
+size_t clv_symmetric_linear_bytes(clv_registration *run)
 {
+    const clvox_register_images *images = &run->problem->images;
     const bool own = images->linear_masks, turns = turns_linear(run);
     const bool mask[2] = {own ? images->linear_fixed_mask : images->fixed_mask,
                           own ? images->linear_moving_mask : images->moving_mask};
@@ -379,17 +381,11 @@ end:
 
 int clv_symmetric_join(clv_registration *run, const clvox_grid *at, float smallest, const clv_halves *h)
 {
-    int status = CLVOX_OK, passes = 0;
+    int status = CLVOX_OK;
     if (run->order == CLV_ORDER_EXCHANGED)
         return join_back(run, at, smallest, h);
     CLV_TRY(join_here(run, at, h->u_fixed, *h->u, h->scratch));
-    CLV_TRY(clv_pyramid_carry(run, run->u, at, &run->fixed_grid));
-    CLV_TRY(clv_pyramid_mend(run, run->u, &run->fixed_grid, smallest, &passes));
-    /* A mended map has another inverse. */
-    if (run->inverse && passes > 0)
-        CLV_TRY(clv_invert_field(run->ctx, run->u, &run->fixed_grid, run->inverse));
-    else if (run->inverse)
-        CLV_TRY(clv_pyramid_carry(run, run->inverse, at, &run->fixed_grid));
+    CLV_TRY(clv_pyramid_end(run, at, smallest));
 end:
     return status;
 }

@@ -4,6 +4,8 @@
  * from the middle to the fixed image, phi2 = x + u2 to the moving one, and what
  * the run leaves is h = phi2 o phi1^-1 with its inverse phi1 o phi2^-1. */
 #include "register/compositive.h"
+#include "register/contrast/synthesis.h"
+#include "register/thresholds.h"
 
 static int requests(clv_registration *run, clv_request *list)
 {
@@ -16,10 +18,10 @@ static int run_syn(clv_registration *run, clvox_register_result *result)
     clv_compositive *c = clv_compositive_of(run);
     clvox_grid at;
     CLV_TRY(clv_compositive_levels(run, result, &at));
-    if (clv_compositive_begins_again(run))
+    if (clv_contrast_begins_again(run))
         goto end;
     const clv_halves halves = {c->u_fixed, &c->force, &c->force_fixed, c->velocity, run->metric_scratch};
-    CLV_TRY(clv_symmetric_join(run, &at, CLV_COMPOSITIVE_SMALLEST, &halves));
+    CLV_TRY(clv_symmetric_join(run, &at, SMALLEST_WHOLE, &halves));
     clv_compositive_lend(run);
 end:
     return status;

@@ -6,7 +6,6 @@
 #define CLV_REGISTER_TERMS_H
 
 #include "op/within.h"
-#include "register/metric/metric.h"
 #include "register/pyramid.h"
 
 /* One image, and the displacement that moves it. */
@@ -61,18 +60,5 @@ bool clv_terms_read(const clv_registration *run);
 bool clv_terms_beside_images(const clv_registration *run);
 void clv_terms_report(const clv_registration *run, clvox_register_result *result);
 void clv_terms_release(clv_registration *run);
-
-/* ---- images (channels.c) ---- */
-
-/* One metric by which a channel is compared. */
-typedef struct clv_channel_metric {
-    const clv_metric_row *metric;
-    int parameter;
-    double factor; /* times its S is added; 1 of the first one */
-} clv_channel_metric;
-
-/* Those of a channel at present, at least one; returns their number. */
-int clv_channel_metrics(const clv_registration *run, const clv_channel *channel,
-                            clv_channel_metric list[CLV_MAX_COMPARISONS]);
 
 #endif

@@ -5,6 +5,8 @@
  *   v = G_sigma f                  op/image/gaussian.h
  *   p = v + Du v                   op/fluid/fluid_step.h
  *   u = u + dt p                   dt on the device, never folding
+ * It has images alone, and does not go by register/terms.h: one kernel reads them once for their force and the
+ * penalty's, which as terms would be two, with derivatives of the metric between them.
  * The host looks at the energy every LOOK iterations, after mending u where its
  * determinant became too small: where it rose, u goes back to what it was at
  * the look before and the step is halved, so that a level never ends worse
@@ -12,7 +14,6 @@
 #include <math.h>
 
 #include "base/matrix.h"
-#include "base/progress.h"
 #include "op/fluid/energy.h"
 #include "op/fluid/fluid_step.h"
 #include "op/image/gaussian.h"
@@ -164,10 +165,7 @@ static int iterate(clv_registration *run, int index, const clv_pyramid_level *l,
                 CLV_TRY(refit(run, l));
             CLV_TRY(look(run, &args, &energy, &image));
             double fraction = run->fraction_done + share * iteration / fmax(1, o->iterations[index]);
-            if (clv_progress_iteration(o->progress, o->user, index, iteration, image / l->n, fraction)) {
-                status = clvox_fail(CLVOX_ERROR_STOPPED, "stopped by the user");
-                goto end;
-            }
+            CLV_TRY(clv_pyramid_tell(run, index, iteration, image / l->n, fraction));
             size_t bytes = 3 * (size_t)l->n * sizeof(float);
             if (iteration == 0) {
                 start = before = energy;
@@ -212,13 +210,9 @@ static int run_unbiased(clv_registration *run, clvox_register_result *result)
 {
     int status = CLVOX_OK;
     const clvox_register_options *o = run->options;
-    double work[CLVOX_MAX_LEVELS], total = 0;
+    double share[CLVOX_MAX_LEVELS];
     clvox_grid at = run->fixed_grid;
-    for (int i = 0; i < o->levels; i++) {
-        work[i] = o->iterations[i] / pow(o->shrink[i], 3);
-        total += work[i];
-    }
-    total = fmax(total, 1e-30); /* no iterations at all */
+    clv_pyramid_shares(o, share);
     for (int i = 0; i < o->levels; i++) {
         clv_pyramid_level l;
         CLV_TRY(clv_pyramid_make(run, i, false, &l));
@@ -227,8 +221,8 @@ static int run_unbiased(clv_registration *run, clvox_register_result *result)
         else
             CLV_TRY(carry(run, &at, &l.fixed));
         at = l.fixed;
-        CLV_TRY(iterate(run, i, &l, work[i] / total, &result->iterations[i]));
-        run->fraction_done += work[i] / total;
+        CLV_TRY(iterate(run, i, &l, share[i], &result->iterations[i]));
+        run->fraction_done += share[i];
     }
     if (!clvox_grid_equal(&at, &run->fixed_grid))
         CLV_TRY(carry(run, &at, &run->fixed_grid));

@@ -75,7 +75,7 @@ static int soften(target *t, bool is_moving, bool whole)
     clv_channel *c = &run->channels[0];
     const clvox_grid *grid = is_moving ? &run->moving_grid : &run->fixed_grid;
     clv_buffer *image = is_moving ? c->moving : c->fixed,
-               *known = is_moving ? run->moving_mask : run->fixed_mask,
+               *known = run->masks.of[is_moving],
                *soft = is_moving ? c->level_moving : c->level_fixed;
     float sigma[3];
     double edge[3];
@@ -115,7 +115,7 @@ static void reach_of(const target *t, const clvox_grid *grid, int reach[3])
 static int target_send(const series_run *s, target *t, bool is_moving, const clvox_volume *image)
 {
     int status = CLVOX_OK, reach[3];
-    clv_buffer *mask = is_moving ? t->run.moving_mask : t->run.fixed_mask;
+    clv_buffer *mask = t->run.masks.of[is_moving];
     clvox_volume *known = t->known[is_moving];
     const size_t n = clvox_grid_voxels(&image->grid);
     const float *given = is_moving || !t->mask ? NULL : t->mask->data;
@@ -199,26 +199,26 @@ static int target_open(const series_run *s, const clvox_volume *image, clvox_met
     const clv_problem asked = clv_problem_of(s->ctx, &given, &t->options);
     CLV_TRY(clv_problem_enter(&clv_step_ras_order, &asked, &t->stored));
     CLV_TRY(clv_problem_enter(&clv_step_one_grid, &t->stored, &t->problem));
-    clvox_register_images images = t->problem.images;
-    t->mask = images.fixed_mask;
-    CLV_TRY(clvox_volume_create(&images.fixed[0]->grid, 1, CLVOX_KIND_SCALAR, &t->known[0]));
-    CLV_TRY(clvox_volume_create(&images.moving[0]->grid, 1, CLVOX_KIND_SCALAR, &t->known[1]));
+    clvox_register_images *images = &t->problem.images;
+    t->mask = images->fixed_mask;
+    CLV_TRY(clvox_volume_create(&images->fixed[0]->grid, 1, CLVOX_KIND_SCALAR, &t->known[0]));
+    CLV_TRY(clvox_volume_create(&images->moving[0]->grid, 1, CLVOX_KIND_SCALAR, &t->known[1]));
     for (int k = 0; k < 2; k++)
         for (size_t i = 0; i < clvox_grid_voxels(&t->known[k]->grid); i++)
             t->known[k]->data[i] = k || !t->mask || t->mask->data[i] > 0;
-    images.fixed_mask = t->known[0];
-    images.moving_mask = t->known[1];
-    CLV_TRY(clv_register_refuse(s->ctx, &images, &t->options));
-    t->run = (clv_registration){.ctx = s->ctx, .options = &t->options};
+    images->fixed_mask = t->known[0];
+    images->moving_mask = t->known[1];
+    CLV_TRY(clv_register_refuse(s->ctx, images, &t->options));
+    t->run = (clv_registration){.ctx = s->ctx, .problem = &t->problem, .options = &t->options};
     clv_matrix_identity(t->run.matrix);
-    clv_register_describe(&t->run, &images, &images.fixed[0]->grid, &images.moving[0]->grid);
-    int count = clv_register_list(&t->run, &images, t->requests);
+    clv_register_describe(&t->run, &images->fixed[0]->grid, &images->moving[0]->grid);
+    int count = clv_register_list(&t->run, t->requests);
     CLV_TRY(clv_pool_take(s->ctx, t->requests, count));
     t->count = count;
-    CLV_TRY(clv_register_upload(&t->run, &images));
+    CLV_TRY(clv_register_upload(&t->run));
     t->stage = (clv_linear_stage){.run = &t->run, .metric = metric, .bins = s->o->bins};
     CLV_TRY(clv_linear_levels_take(&t->stage));
-    CLV_TRY(target_send(s, t, false, images.fixed[0]));
+    CLV_TRY(target_send(s, t, false, images->fixed[0]));
     if (t->stage.flat)
         status =
             clvox_fail(CLVOX_ERROR_DATA, "the reference has one value%s: there is nothing to align frames by",

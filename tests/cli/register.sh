@@ -259,6 +259,15 @@ says 'iterations of lncc (radius 3) + mi$'
 json k.json '[j["options"]["beside" + x] for x in ("", "_parameter", "_weight")] == [[3], [16], [0.5]]'
 json k.json 'j["options"]["metric"] == "lncc" and j["options"]["bins"] == 32'
 
+begin "a metric for each channel"
+two="-f p_fixed.nii.gz -f p_moving.nii.gz -m p_moving.nii.gz -m p_moving.nii.gz -o k --linear none --shrink 4 --iterations 2 --no-picture"
+exits 0 clvox register $two --metric mi,lncc:3/mi:16
+says 'iterations of lncc (radius 3) / mi$'
+json k.json '[j["options"][x] for x in ("channel_metrics", "channel_metric", "channel_parameter")] == [1, [3], [16]]'
+exits 2 clvox register $two --metric lncc/mi/mi; says '--metric is given for 3 channels, and there are 2'
+exits 2 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k --metric lncc/mi; says 'given for 2 channels, and there are 1'
+exits 2 clvox register $two --metric lncc/mi,lncc; says 'the linear stage compares by one metric'
+
 begin "an interrupted run ends with 130 and leaves nothing"
 exits 0 clvox phantom pair -o big --size 64x64x64
 mkdir stop

@@ -110,6 +110,19 @@ else
     skips "no disk can be mounted"
 fi
 
+begin "masks of levels are those of single commands, and others are felt"
+printf 'fixed\tmoving\toutput\np1_fixed.nii.gz\tp1_moving.nii.gz\ta\n' > in/levels.tsv
+levels="--level-fixed-mask none --level-fixed-mask in/p1_fixed_labels.nii.gz $fast --linear none"
+exits 0 clvox register --list in/levels.tsv -o levels $levels -q
+exits 0 clvox register -f in/p1_fixed.nii.gz -m in/p1_moving.nii.gz -o s3 $levels
+exits 0 clvox register -f in/p1_fixed.nii.gz -m in/p1_moving.nii.gz -o s4 $fast --linear none
+cmp -s levels/a_warp.nii.gz s3_warp.nii.gz || complain "the list's masks of levels are others"
+cmp -s s3_warp.nii.gz s4_warp.nii.gz && complain "the masks of levels do not count"
+exits 0 clvox register --list in/levels.tsv -o levels $levels; prints '0 done, 1 present'
+touch in/p1_fixed_labels.nii.gz
+exits 0 clvox register --list in/levels.tsv -o levels $levels; prints '1 done, 0 present'
+exits 2 clvox register --list in/levels.tsv -o levels $fast --level-moving-mask none; says 'given 1 times for 2 levels'
+
 begin "misuse and lists that make no sense are one sentence"
 exits 2 clvox register --list in/pairs.tsv; says '-o DIR'
 exits 2 clvox register --list in/pairs.tsv -o x --jobs 65; says '--jobs 65: at most 64'

@@ -18,7 +18,7 @@ void flow_problem_make(clvox_context *ctx, flow_problem *p, const int size[3], c
     clvox_volume *tissues[2] = {NULL, NULL};
     for (int side = 0; side < 2 && options->tissue_weights > 1; side++)
         tissues[side] = pair_tissues(side ? p->images.moving : p->images.fixed, 3, 1);
-    const clvox_register_images images = {.fixed_posteriors = tissues[0],
+    p->problem.images = (clvox_register_images){.fixed_posteriors = tissues[0],
                                           .moving_posteriors = tissues[1],
                                           .fixed_points = from,
                                           .moving_points = to,
@@ -27,13 +27,13 @@ void flow_problem_make(clvox_context *ctx, flow_problem *p, const int size[3], c
                                           .moving = {p->images.moving},
                                           .weight = {1},
                                           .channels = 1};
-    p->run = (clv_registration){.ctx = ctx, .options = &p->options};
-    clv_register_describe(&p->run, &images, &p->images.fixed->grid, &p->images.moving->grid);
+    p->run = (clv_registration){.ctx = ctx, .problem = &p->problem, .options = &p->options};
+    clv_register_describe(&p->run, &p->images.fixed->grid, &p->images.moving->grid);
     for (int i = 0; i < 4; i++)
         p->run.matrix[i][i] = 1;
-    p->count = clv_register_list(&p->run, NULL, p->requests);
+    p->count = clv_register_list(&p->run, p->requests);
     assert_ok(clv_pool_take(ctx, p->requests, p->count));
-    assert_ok(clv_register_upload(&p->run, &images));
+    assert_ok(clv_register_upload(&p->run));
     assert_ok(clv_register_match(&p->run));
     assert_ok(clv_pyramid_make(&p->run, options->levels - 1, true, &p->level));
     assert_ok(clv_flow_begin(&p->flow, &p->run, &p->level));

@@ -5,10 +5,12 @@
 
 #include "flow/flow.h"
 #include "register/pair.h"
+#include "register/problem.h"
 
 typedef struct flow_problem {
     pair images;
     clvox_register_options options;
+    clv_problem problem;
     clv_registration run;
     clv_request requests[CLV_REGISTER_REQUESTS];
     int count;

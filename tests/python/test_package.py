@@ -169,6 +169,14 @@ def registration():
         raise AssertionError("not stopped")
     except KeyboardInterrupt:
         pass
+    command("register", "-f", "p_fixed.nii.gz", "-m", "p_moving.nii.gz", "-o", "rm", "--no-picture", "--level-fixed-mask", "none",
+            "--level-fixed-mask", "p_fixed_labels.nii.gz", *TYPED)
+    masked = clvox.register(fixed, "p_moving.nii.gz", level_fixed_mask=[None, "p_fixed_labels.nii.gz"], **FEW)
+    assert equal(masked.warp, "rm_warp.nii.gz") and not np.array_equal(masked.warp.data, r.warp.data)
+    refused(["level_moving_mask: 1 masks for 2 levels"], clvox.register, fixed, "p_moving.nii.gz", level_moving_mask=[None], **FEW)
+    twice = clvox.register([fixed, fixed], ["p_moving.nii.gz", "p_moving.nii.gz"], metric="mi,lncc/mi", **FEW)
+    assert not np.array_equal(twice.warp.data, r.warp.data)
+    refused(["metrics for 2 channels, and there are 1"], clvox.register, fixed, "p_moving.nii.gz", metric="lncc/mi", **FEW)
     clvox.write_affine(r.matrix, "m.txt")
     started = clvox.register(fixed, "p_moving.nii.gz", init="m.txt", linear="none", deform="none")
     assert np.allclose(started.matrix, r.matrix, atol=1e-6) and started.warp is None
@@ -496,6 +504,11 @@ def lists():
         assert json.load(file)["result"] == {"pairs": 2, "done": 1, "present": 1, "failed": 0}
     again = clvox.register_list("pairs.tsv", "list", context=clvox.Contexts(at_once=2), **few)
     assert [pair.state for pair in again] == ["present"] * 2 and again[0].ncc == made[0].ncc
+    command("register", "-f", "q1_fixed.nii.gz", "-m", "q1_moving.nii.gz", "-o", "qm", "--level-moving-mask", "none",
+            "--level-moving-mask", "q1_moving_labels.nii.gz", *typed)
+    clvox.register_list(pairs[:1], "masked", level_moving_mask=[None, "q1_moving_labels.nii.gz"], **few)
+    with open("masked/a_warp.nii.gz", "rb") as ours, open("qm_warp.nii.gz", "rb") as theirs:
+        assert ours.read() == theirs.read()
     steps = []
 
     def interrupt(step):

@@ -241,8 +241,8 @@ static void free_shifted(shifted *s)
                           &s->run.channels[1].level_moving,
                           &s->run.scratch_a,
                           &s->run.scratch_b,
-                          &s->run.fixed_mask,
-                          &s->run.moving_mask,
+                          &s->run.masks.of[0],
+                          &s->run.masks.of[1],
                           &s->u,
                           &s->u_fixed};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -329,7 +329,7 @@ static void masks_count(void **state)
     clv_buffer **garbled = moving ? &s.run.channels[1].moving : &s.run.channels[0].fixed;
     clv_buffer_destroy(garbled);
     *garbled = harness_upload(ctx, moving ? other : image, sizeof other);
-    *(moving ? &s.run.moving_mask : &s.run.fixed_mask) = harness_upload(ctx, mask, sizeof mask);
+    *(moving ? &s.run.masks.of[1] : &s.run.masks.of[0]) = harness_upload(ctx, mask, sizeof mask);
     assert_ok(clv_contrast_again(&s.run, INFINITY, false, &grid, s.u, NULL));
     errors_of(&s, error);
     free_shifted(&s);
@@ -383,12 +383,12 @@ static void surroundings_count(void **state)
 static double content_of(shifted *s, const float *const fixed[2], const double share[2])
 {
     static const float none[CLV_STATE_SLOTS];
-    const clvox_register_options o = {.deform = CLVOX_DEFORM_SYN, .metric = CLVOX_METRIC_LNCC, .radius = 2};
+    clvox_register_options o = {.deform = CLVOX_DEFORM_SYN, .metric = CLVOX_METRIC_LNCC, .radius = 2};
     const size_t floats = clv_register_measure_floats(&o, &grid);
     clv_metric_report report;
     clv_registration *run = &s->run;
     run->options = &o;
-    run->shown_count = run->image_count = 2;
+    run->image_count = 2;
     run->partial = harness_output(ctx, CLV_REGISTER_PARTIALS * sizeof(float));
     run->state = harness_upload(ctx, none, sizeof none);
     run->metric_scratch = harness_output(ctx, (floats + 1) * sizeof(float));

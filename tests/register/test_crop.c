@@ -2,7 +2,7 @@
 /* Which part of the fixed grid a deformation works on. */
 #include "clvox/volume.h"
 #include "op/harness.h"
-#include "register/register.h"
+#include "register/problem.h"
 
 enum { NX = 90, NY = 81, NZ = 70, ROOM = 12 };
 
@@ -29,10 +29,15 @@ static clvox_volume *image(const int first[3], const int last[3])
 
 static void domain_of(clvox_volume *fixed, clvox_volume *mask, clvox_grid *out)
 {
-    clvox_register_images images = {.channels = 1, .fixed = {fixed}, .fixed_mask = mask};
-    clv_registration run = {.fixed_grid = fixed->grid, .image_count = 1, .channel_count = 1};
+    const clv_problem problem = {.images = {.channels = 1, .fixed = {fixed}, .fixed_mask = mask}};
+    clvox_register_options options = {.deform = CLVOX_DEFORM_SYN};
+    clv_registration run = {.problem = &problem,
+                            .options = &options,
+                            .fixed_grid = fixed->grid,
+                            .image_count = 1,
+                            .channel_count = 1};
     run.channels[0].weight = 1;
-    assert_ok(clv_register_crop(&run, &images));
+    assert_ok(clv_register_crop(&run));
     *out = run.domain;
     clv_foreground_free(&run.foreground);
 }

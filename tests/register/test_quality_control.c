@@ -103,7 +103,7 @@ static void parts(void)
 static unsigned judge(const clvox_grid *fixed, const clvox_grid *moving, double scale, double shift,
                       clvox_metric metric, double before, double after, long folded, double *overlap)
 {
-    const clvox_register_options o = {.deform = CLVOX_DEFORM_UNBIASED, .metric = metric};
+    clvox_register_options o = {.deform = CLVOX_DEFORM_UNBIASED, .metric = metric};
     clv_registration run = {
         .options = &o,
         .fixed_grid = *fixed,

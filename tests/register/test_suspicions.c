@@ -321,7 +321,7 @@ static void levels_undone(void **state)
 static bool unlike(clvox_metric metric, bool synthesized, double gain, double sd_log, double content)
 {
     bool found;
-    const clvox_register_options o = {.deform = CLVOX_DEFORM_SYN, .metric = metric};
+    clvox_register_options o = {.deform = CLVOX_DEFORM_SYN, .metric = metric};
     clv_registration run = {.options = &o, .fixed_grid = shared.fixed_grid, .moving_grid = shared.fixed_grid};
     const clvox_register_result r = {.metric_linear = .1, .metric_after = .1 + gain, .jacobian = {.sd_log = sd_log}};
     run.channels[0].made = synthesized ? CLV_MADE_FIXED : CLV_AS_READ;
@@ -394,7 +394,7 @@ static void uneven_scales(void **state)
 {
     (void)state;
     static const double scales[4][3] = {{1.17, .95, .93}, {1.21, .95, .93}, {2.1, 2.1, 2}, {.55, .9, .94}};
-    const clvox_register_options o = {.linear = CLVOX_LINEAR_AFFINE};
+    clvox_register_options o = {.linear = CLVOX_LINEAR_AFFINE};
     for (int k = 0; k < 4; k++) {
         clv_registration run = {.options = &o, .fixed_grid = shared.fixed_grid, .moving_grid = shared.fixed_grid};
         clvox_register_result r = {.metric_before = .1, .metric_linear = .2, .metric_after = .2};

@@ -296,6 +296,33 @@ static void a_metric_beside_itself_changes_little(void **state)
         clvox_register_result_destroy(&r[k]);
 }
 
+/* With the head as second channel, too, in whose moving image dark may be bright. */
+static int run_two(const clvox_register_options *o, bool inverted, clvox_register_result *r)
+{
+    clvox_volume *second[2];
+    for (int side = 0; side < 2; side++) {
+        const clvox_volume *v = side ? head.p.moving : head.p.fixed;
+        assert_ok(clvox_volume_create(&v->grid, 1, CLVOX_KIND_SCALAR, &second[side]));
+        for (size_t i = 0; i < clvox_grid_voxels(&v->grid); i++)
+            second[side]->data[i] = side && inverted ? 100 - v->data[i] : v->data[i];
+    }
+    const clvox_register_images images = {.fixed = {head.p.fixed, second[0]},
+                                          .moving = {head.p.moving, second[1]},
+                                          .weight = {1, 1},
+                                          .channels = 2};
+    const int status = clvox_register(ctx, &images, o, r);
+    clvox_volume_destroy(&second[0]);
+    clvox_volume_destroy(&second[1]);
+    return status;
+}
+
+static void own(clvox_register_options *o, clvox_metric metric, int parameter)
+{
+    o->channel_metrics = 1;
+    o->channel_metric[0] = metric;
+    o->channel_parameter[0] = parameter;
+}
+
 static void metrics_that_are_refused(void **state)
 {
     (void)state;
@@ -314,6 +341,16 @@ static void metrics_that_are_refused(void **state)
     o.besides = 1;
     o.beside[0] = (clvox_metric)77;
     assert_int_equal(run(&o, false, &r), CLVOX_ERROR_ARGUMENT);
+    options_of(&o, CLVOX_DEFORM_SYN);
+    own(&o, CLVOX_METRIC_MI, 32);
+    assert_int_equal(run(&o, false, &r), CLVOX_ERROR_ARGUMENT);
+    assert_non_null(strstr(clvox_message(), "metrics for 2 channels, and there are 1"));
+    o.channel_parameter[0] = 4;
+    assert_int_equal(run_two(&o, false, &r), CLVOX_ERROR_ARGUMENT);
+    assert_non_null(strstr(clvox_message(), "mi:BINS"));
+    options_of(&o, CLVOX_DEFORM_GREEDY);
+    own(&o, (clvox_metric)77, 0);
+    assert_int_equal(run_two(&o, false, &r), CLVOX_ERROR_ARGUMENT);
 }
 
 static int read(const char *text, clvox_register_options *o)
@@ -345,6 +382,75 @@ static void sums_of_metrics_as_text(void **state)
                                         "mi+mi+mi+mi+mi"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_that(read(wrong[i], &o) == CLVOX_ERROR_ARGUMENT, "%s", wrong[i]);
+}
+
+/* ---- a metric for each channel ------------------------------------------------ */
+
+static void metrics_of_channels_as_text(void **state)
+{
+    (void)state;
+    clvox_register_options o;
+    assert_ok(read("ncc,lncc:3+0.5mi:16/mi:48/ssd/lncc", &o));
+    assert_true(o.linear_metric == CLVOX_METRIC_NCC && o.metric == CLVOX_METRIC_LNCC && o.radius == 3 && o.besides == 1);
+    assert_int_equal(o.channel_metrics, 3);
+    assert_true(o.channel_metric[0] == CLVOX_METRIC_MI && o.channel_parameter[0] == 48);
+    assert_true(o.channel_metric[1] == CLVOX_METRIC_SSD && o.channel_metric[2] == CLVOX_METRIC_LNCC &&
+                o.channel_parameter[2] == 3);
+    assert_ok(read("mi/lncc", &o));
+    assert_true(o.linear_metric == CLVOX_METRIC_MI && o.metric == CLVOX_METRIC_MI && o.channel_metrics == 1);
+    clvox_register_preset(&o, CLVOX_PRESET_BEST);
+    assert_int_equal(o.channel_metrics, 0);
+    static const char *const wrong[] = {"lncc/", "/lncc", "lncc//mi", "mi/ncc,lncc", "lncc/mi+ssd", "lncc/.5mi",
+                                        "lncc/mi:4", "lncc/tweed", "mi/mi/mi/mi/mi/mi/mi/mi/mi"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_that(read(wrong[i], &o) == CLVOX_ERROR_ARGUMENT, "%s", wrong[i]);
+}
+
+/* Saying of each channel the metric of all changes nothing; and two channels of one pair are one channel by two
+ * metrics, of which the second counts as it does beside the first. */
+static void channels_have_metrics(void **state)
+{
+    const int *given = *state;
+    clvox_register_options o;
+    clvox_register_result r[4];
+    double largest;
+    for (int k = 0; k < 4; k++) {
+        options_of(&o, models[given[0]].deform);
+        if (k == 1)
+            own(&o, CLVOX_METRIC_LNCC, o.radius);
+        if (k == 2)
+            own(&o, CLVOX_METRIC_MI, 24);
+        if (k == 3)
+            add(&o, CLVOX_METRIC_MI, 24, 1);
+        assert_ok(k == 3 ? run(&o, false, &r[k]) : run_two(&o, false, &r[k]));
+    }
+    assert_true(pair_same(r[0].warp, r[1].warp) && !pair_same(r[0].warp, r[2].warp));
+    const double mean = pair_distance(r[2].warp, r[3].warp, NULL, &largest);
+    assert_that(mean < .01, "%.3g voxels, %.3g at most", mean, largest);
+    for (int k = 0; k < 4; k++)
+        clvox_register_result_destroy(&r[k]);
+}
+
+/* By squared differences an inverted channel leads away; by its own LNCC it does not. */
+static void a_channel_of_another_contrast_has_its_metric(void **state)
+{
+    const int *given = *state;
+    clvox_register_options o;
+    clvox_register_result r[2];
+    double largest, error[2];
+    for (int k = 0; k < 2; k++) {
+        options_of(&o, models[given[0]].deform);
+        o.metric = CLVOX_METRIC_SSD;
+        o.iterations[0] = o.iterations[1] = 20;
+        if (k)
+            own(&o, CLVOX_METRIC_LNCC, 2);
+        assert_ok(run_two(&o, true, &r[k]));
+        error[k] = pair_error(&head.p, &r[k], NULL, &largest);
+        clvox_register_result_destroy(&r[k]);
+    }
+    const double start = pair_start(&head.p, NULL);
+    printf("# %g at the start, %g by one metric, %g by two\n", start, error[0], error[1]);
+    assert_that(error[1] < .95 * start && error[0] > 3 * start, "%g, %g of %g", error[0], error[1], start);
 }
 
 /* ---- masks of levels --------------------------------------------------------- */
@@ -418,6 +524,7 @@ int main(void)
     test_case(what_is_withdrawn_is_not_lent, "what is withdrawn is not lent");
     test_case(what_is_given_back_is_poisoned, "what is given back is poisoned");
     test_case(sums_of_metrics_as_text, "sums of metrics as text");
+    test_case(metrics_of_channels_as_text, "metrics of channels as text");
     test_set_up(set_up);
     for (int m = 0; m < MODELS; m++)
         for (int k = 0; k < 2; k++)
@@ -432,6 +539,11 @@ int main(void)
     for (int m = 1; m < 3; m++)
         test_case_at(a_metric_beside_itself_changes_little, TEST_AT(m), "a metric beside itself: %s",
                      models[m].name);
+    for (int m = 1; m < MODELS; m++) {
+        test_case_at(channels_have_metrics, TEST_AT(m), "channels have metrics: %s", models[m].name);
+        test_case_at(a_channel_of_another_contrast_has_its_metric, TEST_AT(m),
+                     "a channel of another contrast has its own metric: %s", models[m].name);
+    }
     for (int m = 0; m < MODELS; m++)
         test_case_at(each_level_has_its_mask, TEST_AT(m, m % 2, m / 2 % 2), "each level has its mask: %s",
                      models[m].name);

@@ -150,6 +150,10 @@ int cli_register_list(command *cli, const cli_register_request *r, const clvox_r
                              .heard = heard,
                              .log = hear,
                              .progress = show};
+    for (int k = 0; k < registration->levels; k++) {
+        o.level_fixed_mask[k] = r->level_masks[0].item[k];
+        o.level_moving_mask[k] = r->level_masks[1].item[k];
+    }
     CLI_TRY(clvox_pairs_read(r->list, &o, &pairs));
     CLI_TRY(claim(cli, r, pairs));
     status = run(cli, r, pairs, &o);

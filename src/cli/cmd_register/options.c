@@ -230,7 +230,7 @@ static int check_level_masks(const cli_register_request *r, const clvox_register
     for (int i = 0; i < 2; i++) {
         const char *which = i ? "moving" : "fixed";
         const int count = r->level_masks[i].count, levels = o->deform == CLVOX_DEFORM_NONE ? 0 : o->levels;
-        if (count && !r->fixed.count)
+        if (count && !r->fixed.count && !r->list)
             return cli_misuse("--level-%s-mask belongs to images: give -f FIXED -m MOVING", which);
         if (count && count != levels)
             return cli_misuse(
@@ -250,6 +250,10 @@ static int read_options(command *cli, cli_register_request *r, clvox_register_op
     CLI_TRY(cli_read_fields(clvox_register_table(), r->given, 0, o));
     clvox_deform_text m;
     o->inverse = o->inverse || (clvox_deform_describe((int)o->deform, &m) && m.gives_inverse);
+    const int channels = r->list ? 1 : r->fixed.count;
+    if (o->channel_metrics > 0 && o->channel_metrics + 1 != channels)
+        status = cli_misuse("--metric is given for %d channels, and there are %d: give one for all, or one for each",
+                            o->channel_metrics + 1, channels);
 end:
     return status;
 }

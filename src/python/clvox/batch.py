@@ -12,7 +12,7 @@ from ._library import (Context, Contexts, Error, Progress, Result, Watcher, call
                        values, with_options)
 from ._options import AtlasOptions, RegisterOptions
 from ._typing import Unpack
-from .registration import preset
+from .registration import for_levels, preset
 from .template import Subjects, _opened, _Run
 from .volume import ImageLike, optional
 
@@ -86,6 +86,7 @@ def register_list(pairs: Union[Path, Sequence[Union[Sequence[Path], Dict[str, Pa
                   derivatives: Optional[Path] = None, space: Optional[str] = None, summary: Optional[Path] = None,
                   fixed_mask: Optional[Path] = None, moving_mask: Optional[Path] = None, labels: Optional[Path] = None,
                   linear_fixed_mask: Optional[Path] = None, linear_moving_mask: Optional[Path] = None,
+                  level_fixed_mask: Optional[Sequence[Optional[Path]]] = None, level_moving_mask: Optional[Sequence[Optional[Path]]] = None,
                   initial_warp: Optional[Path] = None, init: Optional[str] = None, quick: bool = False, regular: bool = False, best: bool = False,
                   picture: bool = True, report: bool = False, strict: bool = False, clobber: bool = True, jobs: int = 0,
                   dry_run: bool = False, progress: Watcher = None, context: Union[Context, Contexts, None] = None,
@@ -97,7 +98,8 @@ def register_list(pairs: Union[Path, Sequence[Union[Sequence[Path], Dict[str, Pa
     dictionaries or sequences of these. folder: of the outputs. derivatives: instead of it, a folder of BIDS derivatives, in
     which names are made from the moving images'; space: the name of the fixed images' space there. summary: the table of the
     outcome (None: summary.tsv in the folder). fixed_mask, moving_mask, labels: of pairs that have none; linear_fixed_mask,
-    linear_moving_mask: for the linear part of all, or "none". initial_warp: of all; WARP or [WARP,1], its inverse. init: as the option.
+    linear_moving_mask: for the linear part of all, or "none"; level_fixed_mask, level_moving_mask: a file or None for each level of
+    the deformation of all, coarse to fine. initial_warp: of all; WARP or [WARP,1], its inverse. init: as the option.
     picture, report: whether PNGs, and pages of HTML, are written. strict: suspicious results are failures. clobber: False: a
     pair of which a file is there fails. jobs: pairs written at once beside each registration (0: the threads, at most 4).
     dry_run: only finds what is there already. context: with Contexts several devices share the pairs. progress: called with a
@@ -121,6 +123,9 @@ def register_list(pairs: Union[Path, Sequence[Union[Sequence[Path], Dict[str, Pa
                        ("moving_mask", moving_mask), ("labels", labels), ("linear_fixed_mask", linear_fixed_mask),
                        ("linear_moving_mask", linear_moving_mask), ("initial_warp", initial_warp)):
         setattr(struct, name, _text(path))
+    for name, masks in (("level_fixed_mask", level_fixed_mask), ("level_moving_mask", level_moving_mask)):
+        for level, path in enumerate(for_levels(name, masks, registration) or ()):
+            getattr(struct, name)[level] = b"none" if path is None else _text(path)
     struct.no_picture, struct.report, struct.strict, struct.no_clobber = not picture, report, strict, not clobber
     struct.jobs, struct.dry_run = jobs, dry_run
     found = ctypes.POINTER(_abi.clvox_pairs)()

@@ -86,6 +86,14 @@ def preset(struct, given, quick, regular, best):
                               _abi.CLVOX_PRESET_BEST if best else _abi.CLVOX_PRESET_DEFAULT)
 
 
+def for_levels(name: str, masks: Optional[Sequence[Any]], struct: Any) -> Optional[Sequence[Any]]:
+    """Masks of levels as they are given, of which each level has one or None."""
+    levels = 0 if struct.deform == _abi.CLVOX_DEFORM_NONE else struct.levels
+    if masks is not None and len(masks) != levels:
+        raise Error(f"{name}: {len(masks)} masks for {levels} levels; give a mask or None for each level, coarse to fine")
+    return masks
+
+
 def _edge(volumes: Any) -> float:
     """Of a voxel, for lengths in voxels; 0, which leaves these for later, where the grid is still to be made."""
     return float(np.cbrt(np.prod(volumes[0].spacing))) if volumes else 0.
@@ -109,6 +117,8 @@ def _grid(images: Any, o: Any, spacing: Optional[float]) -> Any:
 @with_options("register")
 def register(fixed: Union[ImageLike, Sequence[ImageLike], None] = None, moving: Union[ImageLike, Sequence[ImageLike], None] = None, *,
              fixed_mask: Optional[ImageLike] = None, moving_mask: Optional[ImageLike] = None,
+             level_fixed_mask: Optional[Sequence[Optional[ImageLike]]] = None,
+             level_moving_mask: Optional[Sequence[Optional[ImageLike]]] = None,
              weight: Optional[Sequence[float]] = None, init: Union[str, bytes, os.PathLike[str], npt.ArrayLike, None] = None,
              quick: bool = False, regular: bool = False, best: bool = False, initial_warp: Optional[ImageLike] = None,
              points: Optional[Tuple[npt.ArrayLike, npt.ArrayLike]] = None,
@@ -119,7 +129,8 @@ def register(fixed: Union[ImageLike, Sequence[ImageLike], None] = None, moving: 
     """Registers the moving image to the fixed one: an affine, then a symmetric diffeomorphic map.
 
     fixed, moving: Volumes, file names, nibabel images or pairs (array, affine); lists of them are channels, of `weight`.
-    fixed_mask, moving_mask: what counts is above 0. init: as the option, or a 4 x 4 matrix or a file that holds one.
+    fixed_mask, moving_mask: what counts is above 0. level_fixed_mask, level_moving_mask: in their place on the levels of the
+        deformation, a mask or None for each level, coarse to fine. init: as the option, or a 4 x 4 matrix or a file that holds one.
     quick: faster, less accurate; regular: more regular Jacobians (greedy, syn); best: the highest overlap.
     initial_warp: a displacement Volume to start from.
     points: a pair of n x 3 arrays, corresponding landmarks in RAS mm, for points_weight.
@@ -160,6 +171,14 @@ def register(fixed: Union[ImageLike, Sequence[ImageLike], None] = None, moving: 
     for name, mask in zip(("fixed_mask", "moving_mask", "initial_warp"), masks):
         if mask is not None:
             setattr(images, name, ctypes.pointer(mask))
+    of_levels = [("level_fixed_mask", level_fixed_mask, masks[0]), ("level_moving_mask", level_moving_mask, masks[1])]
+    images.level_masks = any(given is not None for _, given, _ in of_levels)
+    for name, given, otherwise in of_levels if images.level_masks else ():
+        chosen = for_levels(name, given, struct)
+        for level in range(struct.levels):
+            mask = otherwise if chosen is None else optional(chosen[level])
+            if mask is not None:
+                getattr(images, name)[level] = ctypes.pointer(mask)
     if points is not None:
         (a, images.fixed_points), (b, images.moving_points) = _points(points[0]), _points(points[1])
         if len(a) != len(b):

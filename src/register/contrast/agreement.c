@@ -5,6 +5,7 @@
 
 #include "clvox/threads.h"
 #include "register/contrast/image.h"
+#include "register/thresholds.h"
 
 /* Windows of two images, and of each plane of them how alike they are. */
 typedef struct windows {
@@ -100,7 +101,6 @@ static int agreement_of_plane(void *user, size_t index, int worker)
 double clv_contrast_agreement(const clvox_grid *grid, const float *a, const float *b)
 {
     enum { FEWEST = 50 };
-    static const double CONTENT = 1e-3;
     windows w = {.grid = grid, .image = {a, b}};
     const int planes = windows_along(grid, 2);
     double sum = 0;
@@ -109,7 +109,7 @@ double clv_contrast_agreement(const clvox_grid *grid, const float *a, const floa
         clv_synthesis r = {.samples = grid, .image = k ? b : a, .other = k ? a : b, .step = {1, 1, 1}};
         if (!clv_contrast_range(&r))
             return NAN;
-        w.least[k] = CONTENT * pow((CLV_CONTRAST_BINS - 1) / r.per_bin, 2);
+        w.least[k] = WINDOW_CONTENT * pow((CLV_CONTRAST_BINS - 1) / r.per_bin, 2);
     }
     w.sum = planes > 0 ? malloc((size_t)planes * (sizeof *w.sum + sizeof *w.count)) : NULL;
     if (!w.sum)

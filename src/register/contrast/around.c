@@ -6,13 +6,11 @@
 #include <string.h>
 
 #include "op/image/gaussian.h"
+#include "register/thresholds.h"
 
 /* mm, of Gaussians: of means, and of deviations the first SPREADS. */
 static const double WIDTH[] = {6, 3, 1.5, 12};
 enum { WIDTHS = 4, SPREADS = 3 };
-
-/* Shares of the range. */
-static const double VARIES = .03;
 
 /* Values of a feature into bins that about as many voxels share. */
 static void into_bins(clv_around *around, size_t n, const float *values, int feature)

@@ -7,12 +7,7 @@
 #include "op/image/resample.h"
 #include "register/contrast/meeting.h"
 #include "register/contrast/synthesis.h"
-
-/* Scales at which contrasts are told apart: at so many mm images of other contrasts are less alike than `less`,
- * those of one more than `more`; between the two the next scale tells. */
-typedef struct scale {
-    double mm, less, more;
-} scale;
+#include "register/thresholds.h"
 
 /* An image smoothed and sampled at about so many mm. */
 static int coarsen(clv_registration *run, double mm, const clv_buffer *image, const clvox_grid *grid,
@@ -96,13 +91,8 @@ bool clv_contrast_looks(const clv_registration *run)
 
 int clv_contrast_differ(clv_registration *run, double sigma, bool *differ)
 {
-    /* At 4 mm pairs of T1 heads have .84 to .98, other contrasts .29 to .98. At
-     * 2.5 mm heads have .85 or more, also with noise of a sixth of the brightest tissue; other contrasts
-     * that LNCC ends badly on .83 or less. Crops have too few windows at 4 mm: hippocampi of one contrast
-     * have .96 or more at 2 mm, of others mostly .90 or less. */
-    static const scale HEADS[] = {{4, .81, .9}, {2.5, .835, .835}}, CROPS[] = {{2, .93, .93}};
     const bool heads = clv_contrast_heads(run);
-    const scale *at = heads ? HEADS : CROPS, *end_of = at + (heads ? 2 : 1);
+    const clv_contrast_scale *at = heads ? SCALES_OF_HEADS : SCALES_OF_CROPS, *end_of = at + (heads ? 2 : 1);
     int status = CLVOX_OK;
     clv_own_units own;
     clv_units_enter(run, &own);

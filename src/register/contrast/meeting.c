@@ -78,8 +78,8 @@ int clv_contrast_meet(clv_registration *run, const clv_meeting *m, bool moving, 
     CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(m->image[!moving], from->size), &map, NULL, CLV_LINEAR, NAN,
                      CLV_VOLUME(run->scratch_a, grid->size)));
     CLV_TRY(clv_buffer_read(run->ctx, run->scratch_a, 0, there, n * sizeof *there));
-    CLV_TRY(leave_out(run, moving ? run->moving_mask : run->fixed_mask, own, grid, NULL, scratch, there));
-    CLV_TRY(leave_out(run, moving ? run->fixed_mask : run->moving_mask, other, grid, CLV_MATRIX(matrix),
+    CLV_TRY(leave_out(run, run->masks.of[moving], own, grid, NULL, scratch, there));
+    CLV_TRY(leave_out(run, run->masks.of[!moving], other, grid, CLV_MATRIX(matrix),
                       scratch, there));
 end:
     if (status < 0) {

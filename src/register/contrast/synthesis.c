@@ -11,6 +11,7 @@
 #include "register/contrast/image.h"
 #include "register/contrast/meeting.h"
 #include "register/contrast/trees.h"
+#include "register/thresholds.h"
 #include "transform/field.h"
 
 /* Adds to what was synthesized by the value alone what the surroundings tell beyond it. level: as large as
@@ -124,7 +125,7 @@ static int add_channel(clv_registration *run, bool *made)
     run->channels[0].share *= .5;
     c->weight *= .5;
     c->share *= .5;
-    run->channel_count = run->shown_count = run->image_count = 2;
+    run->channel_count = run->image_count = 2;
     /* The first channel has the image that comes first as it is, in either order of the two. */
     const bool own = run->order == CLV_ORDER_LINEAR;
     run->channels[own].made = CLV_MADE_MOVING;
@@ -143,7 +144,6 @@ static double volume_of(const clvox_grid *grid)
 
 bool clv_contrast_heads(const clv_registration *run)
 {
-    static const double LITRE = 1e6; /* mm^3 */
     return volume_of(&run->fixed_grid) >= LITRE &&
            volume_of(&run->moving_grid) / pow(clv_units_apart(run), 3) >= LITRE;
 }
@@ -196,7 +196,7 @@ int clv_contrast_again(clv_registration *run, double sigma, bool around, const c
     const clv_channel *channel[2] = {&run->channels[own], &run->channels[!own]};
     const clvox_grid *grid[2] = {&run->fixed_grid, &run->moving_grid};
     const clv_buffer *image[2] = {channel[0]->fixed, channel[1]->moving}, *field[2] = {u_fixed, u},
-                     *mask[2] = {run->fixed_mask, run->moving_mask};
+                     *mask[2] = {run->masks.of[0], run->masks.of[1]};
     clv_buffer *to[2] = {channel[1]->fixed, channel[0]->moving};
     const size_t n = clvox_grid_voxels(at), most = (size_t)(run->n > run->m ? run->n : run->m);
     clv_map map[2];
@@ -263,6 +263,6 @@ void clv_contrast_release(clv_registration *run)
     clv_buffer_destroy(&c->moving);
     clv_buffer_destroy(&c->level_fixed);
     clv_buffer_destroy(&c->level_moving);
-    run->channel_count = run->shown_count = run->image_count = 1;
+    run->channel_count = run->image_count = 1;
     run->channels[0].made = run->channels[1].made = CLV_AS_READ;
 }

@@ -57,9 +57,15 @@ int clv_contrast_tissues(const clvox_grid *grid, const float *fixed, const float
                          double *correlation);
 
 /* Images of other contrasts become images of one, by which the run is solved from then on, under its linear
- * part, which is found anew; work, the run's options, then say MIND. Where contrasts do not differ, options
+ * part, which is found anew; the run's options then say MIND. Where contrasts do not differ, options
  * do not ask for it or the device has no room, the run stays as it is (step.c). */
-int clv_contrast_enter(clv_registration *run, const clv_problem *problem, clvox_register_options *work);
+int clv_contrast_enter(clv_registration *run);
+
+/* Whether the deformation ended early, as contrasts turned out to differ: it begins again after clv_contrast_enter. */
+static inline bool clv_contrast_begins_again(const clv_registration *run)
+{
+    return run->contrasts.tissues && !run->contrasts.differ;
+}
 
 /* Bytes of the second channel, on the device. */
 size_t clv_contrast_bytes(const clvox_grid *fixed, const clvox_grid *moving);

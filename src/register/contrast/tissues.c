@@ -6,14 +6,12 @@
 
 #include "base/select.h"
 #include "register/contrast/synthesis.h"
+#include "register/thresholds.h"
 
 /* Cells of space, mm along an edge; cells from the middle of a window to its side, and the least of its 125 that show
- * tissue; depth of a cell below the surface of the head, mm. */
-static const double CELL = 4, DEEP = 20;
+ * tissue. */
+static const double CELL = 4;
 enum { REACH = 2, LEAST = 38 };
-/* The head is brighter than this share of the brightest cells (but BRIGHTEST of all); fluid is darker than the FLUID
- * darkest of deep cells. */
-static const double HEAD = .1, BRIGHTEST = .01, FLUID = .35;
 
 typedef struct cells {
     int size[3];

@@ -252,7 +252,7 @@ static int lost(clv_linear_stage *stage, const clv_linear_state *before, const c
     int status = CLVOX_OK;
     clv_linear_state both[2] = {*before, *after};
     *misled = false;
-    if (fmin(stage->run->inside[0], stage->run->inside[1]) >= MASKED)
+    if (fmin(stage->run->masks.inside[0], stage->run->masks.inside[1]) >= MASKED)
         return CLVOX_OK;
     CLV_TRY(clv_linear_evaluate(
         stage, &(clv_linear_measure){1, CLVOX_METRIC_NCC, 8, stage->run->options->linear}, both, 2, false));
@@ -271,7 +271,7 @@ int clv_linear_refine_detail(clv_linear_stage *stage, const clv_linear_state *st
     bool misled;
     clv_linear_state *trials = malloc(sizeof *trials * (size_t)(count * AROUND));
     *done = false;
-    stage->run->contrasts_differ = true;
+    stage->run->contrasts.differ = true;
     if (!trials)
         return clvox_fail(CLVOX_ERROR_MEMORY, "linear registration: out of host memory");
     CLV_TRY(clv_linear_localise(stage, 2, WIDE, &states[0]));
@@ -291,7 +291,7 @@ int clv_linear_refine_detail(clv_linear_stage *stage, const clv_linear_state *st
     if (around == 0 || !(trials[0].value > SAME_CONTRAST))
         goto end;
     CLV_TRY(agreement(stage, level, &trials[0], &share));
-    stage->run->contrasts_differ = !(share > SAME_WINDOWS);
+    stage->run->contrasts.differ = !(share > SAME_WINDOWS);
     if (!(share > SAME_SIGN))
         goto end;
     CLV_TRY(finish(stage, kind, trials, around));

@@ -75,7 +75,7 @@ static int sample(clv_linear_stage *stage, bool is_moving, int channel)
     int status = CLVOX_OK;
     clv_registration *run = stage->run;
     const clv_channel *source = &run->channels[channel];
-    clv_buffer *mask = is_moving ? run->moving_mask : run->fixed_mask;
+    clv_buffer *mask = run->masks.of[is_moving];
     clv_buffer **masks = is_moving ? stage->moving_masks : stage->fixed_masks;
     clv_buffer *whole = is_moving ? source->level_moving : source->level_fixed;
     const clv_buffer *from = is_moving ? source->moving : source->fixed, *mask_from = mask;
@@ -189,9 +189,9 @@ static int look_at(clv_linear_stage *stage, bool is_moving, int channel, double 
 {
     int status = CLVOX_OK;
     clv_registration *run = stage->run;
-    bool masked = is_moving ? run->moving_mask != NULL : run->fixed_mask != NULL;
+    bool masked = run->masks.of[is_moving] != NULL;
     clv_buffer **masks = is_moving ? stage->moving_masks : stage->fixed_masks;
-    bool both = run->fixed_mask && run->moving_mask;
+    bool both = run->masks.of[0] && run->masks.of[1];
     const clv_linear_level *level = &stage->level[CLV_LINEAR_LEVELS - 2];
     const clvox_grid *grid = is_moving ? &level->moving_grid : &level->fixed_grid;
     size_t n = voxels(grid);
@@ -228,7 +228,7 @@ static int scale(clv_linear_stage *stage, bool is_moving, int channel)
 {
     int status = CLVOX_OK;
     clv_registration *run = stage->run;
-    bool masked = is_moving ? run->moving_mask != NULL : run->fixed_mask != NULL;
+    bool masked = run->masks.of[is_moving] != NULL;
     clv_buffer **masks = is_moving ? stage->moving_masks : stage->fixed_masks;
     double low, high;
     CLV_TRY(look_at(stage, is_moving, channel, &low, &high));
@@ -293,15 +293,15 @@ static void plan(clv_linear_stage *stage, bool fixed_mask, bool moving_mask)
     stage->table_floats = (size_t)(searched > fine ? searched : fine);
     for (int k = 0; k < CLV_LINEAR_LEVELS; k++) {
         clv_linear_level *level = &stage->level[k];
-        level->mm = fmin(level_edge(&run->fixed_grid, run->inside[0], k),
-                         level_edge(&run->moving_grid, run->inside[1], k));
+        level->mm = fmin(level_edge(&run->fixed_grid, run->masks.inside[0], k),
+                         level_edge(&run->moving_grid, run->masks.inside[1], k));
         coarser_grid(k ? &stage->level[k - 1].fixed_grid : &run->fixed_grid, level->mm, &level->fixed_grid);
         coarser_grid(k ? &stage->level[k - 1].moving_grid : &run->moving_grid, level->mm,
                      &level->moving_grid);
         size_t n = voxels(&level->fixed_grid) * sizeof(float),
                m = voxels(&level->moving_grid) * sizeof(float);
         clv_linear_sample(level, MOST_SAMPLES);
-        for (int c = 0; c < run->shown_count; c++) {
+        for (int c = 0; c < clv_shown_channels(run); c++) {
             if (k == 0 && is_whole(&level->fixed_grid, &run->fixed_grid))
                 level->fixed[c] = run->channels[c].level_fixed;
             else
@@ -327,7 +327,7 @@ static void plan(clv_linear_stage *stage, bool fixed_mask, bool moving_mask)
     }
     for (int side = 0; side < 2; side++) {
         ask(stage, &stage->maps[side], CLV_LINEAR_BATCH * 12 * sizeof(float), "linear maps");
-        for (int c = 0; c < run->shown_count; c++)
+        for (int c = 0; c < clv_shown_channels(run); c++)
             ask(stage, &stage->of_pairs[side][c],
                 (size_t)(CLV_LINEAR_BATCH * clv_affine_sum_count(CLV_AFFINE_PAIR)) * sizeof(float),
                 "sums of pairs");
@@ -354,7 +354,7 @@ static void plan(clv_linear_stage *stage, bool fixed_mask, bool moving_mask)
         for (int k = 1; k <= 2; k++) {
             clv_linear_level *detail = &stage->level[CLV_LINEAR_DETAIL + k];
             *detail = stage->level[k];
-            for (int c = 0; c < run->shown_count; c++) {
+            for (int c = 0; c < clv_shown_channels(run); c++) {
                 ask(stage, &detail->fixed[c], voxels(&detail->fixed_grid) * sizeof(float), "fixed detail");
                 ask(stage, &detail->moving[c], voxels(&detail->moving_grid) * sizeof(float), "moving detail");
             }
@@ -367,16 +367,16 @@ static void plan(clv_linear_stage *stage, bool fixed_mask, bool moving_mask)
 
 size_t clv_register_linear_bytes(clv_registration *run, bool fixed_mask, bool moving_mask)
 {
-    const double inside[2] = {run->inside[0], run->inside[1]};
+    const double inside[2] = {run->masks.inside[0], run->masks.inside[1]};
     clv_linear_stage stage = {
         .run = run, .metric = run->options->linear_metric, .bins = run->options->linear_bins};
     if (run->options->linear == CLVOX_LINEAR_NONE)
         return 0;
     /* Masks on other grids than their images' show slightly less of them than here. */
     for (int k = 0; k < 2; k++)
-        run->inside[k] = .95 * inside[k];
+        run->masks.inside[k] = .95 * inside[k];
     plan(&stage, fixed_mask, moving_mask);
-    memcpy(run->inside, inside, sizeof run->inside);
+    memcpy(run->masks.inside, inside, sizeof run->masks.inside);
     return clv_pool_bytes(stage.own, stage.own_count);
 }
 
@@ -384,7 +384,7 @@ int clv_linear_levels_take(clv_linear_stage *stage)
 {
     clv_registration *run = stage->run;
     find_thin(stage);
-    plan(stage, run->fixed_mask != NULL, run->moving_mask != NULL);
+    plan(stage, run->masks.of[0] != NULL, run->masks.of[1] != NULL);
     size_t table = stage->table_floats * sizeof(float);
     stage->host_counts = malloc(table);
     stage->host = malloc(table + CLV_LINEAR_BATCH * CLV_AFFINE_MOST_SUMS * sizeof(float));
@@ -399,7 +399,7 @@ int clv_linear_levels_take(clv_linear_stage *stage)
 int clv_linear_levels_fill(clv_linear_stage *stage, bool is_moving)
 {
     int status = CLVOX_OK;
-    for (int c = 0; c < stage->run->shown_count; c++) {
+    for (int c = 0; c < clv_shown_channels(stage->run); c++) {
         CLV_TRY(sample(stage, is_moving, c));
         CLV_TRY(scale(stage, is_moving, c));
     }
@@ -464,7 +464,7 @@ int clv_linear_localise(clv_linear_stage *stage, int k, double sigma, const clv_
     double scale = cbrt(fmax(fabs(clv_matrix3_determinant(CLV_MATRIX3(state->linear))), 1e-9));
     scale = exp(rint(log(scale) / SCALE_STEP) * SCALE_STEP);
     double width = 1.25 * sigma * sqrt(fmax(stage->fixed.spread * stage->moving.spread, 1e-6) / scale);
-    for (int c = 0; c < stage->run->shown_count; c++) {
+    for (int c = 0; c < clv_shown_channels(stage->run); c++) {
         CLV_TRY(localise(stage, &from->fixed_grid, from->fixed[c], width, to->fixed[c]));
         CLV_TRY(localise(stage, &from->moving_grid, from->moving[c], width * scale, to->moving[c]));
     }

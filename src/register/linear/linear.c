@@ -150,7 +150,7 @@ static int follow(clv_linear_stage *stage, clv_linear_state *others, int count, 
 {
     clv_linear_state both[2] = {*state, *state};
     int status = CLVOX_OK;
-    const bool differ = stage->run->contrasts_differ, detailed = stage->detailed;
+    const bool differ = stage->run->contrasts.differ, detailed = stage->detailed;
     *taken = false;
     CLV_TRY(refine(stage, state, others, count));
     both[1] = others[0];
@@ -161,7 +161,7 @@ static int follow(clv_linear_stage *stage, clv_linear_state *others, int count, 
     if (*taken) {
         *state = both[1];
     } else {
-        stage->run->contrasts_differ = differ;
+        stage->run->contrasts.differ = differ;
         stage->detailed = detailed;
     }
 end:
@@ -305,14 +305,14 @@ static void keep(const clv_registration *run, found *f)
 {
     clv_matrix_copy(CLV_MATRIX(run->matrix), f->matrix);
     f->suspicions = run->suspicions;
-    f->contrasts_differ = run->contrasts_differ;
+    f->contrasts_differ = run->contrasts.differ;
 }
 
 static void restore(const found *f, clv_registration *run)
 {
     clv_matrix_copy(CLV_MATRIX(f->matrix), run->matrix);
     run->suspicions = f->suspicions;
-    run->contrasts_differ = f->contrasts_differ;
+    run->contrasts.differ = f->contrasts_differ;
 }
 
 /* The headers are also taken to be in other units: of a grid that is far smaller than the other one it is

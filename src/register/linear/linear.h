@@ -170,9 +170,6 @@ void clv_linear_weigh(clv_linear_state *states, int count);
 
 /* States in falling order of their value, those within mm of a better one left out. */
 int clv_linear_sort(const clv_linear_stage *stage, clv_linear_state *states, int *count, double mm);
-/* How far two maps move a point at the radius apart, at most about, mm. */
-double clv_linear_distance(const clv_linear_stage *stage, const clv_linear_state *a,
-                           const clv_linear_state *b);
 double clv_linear_angle(const double linear[3][3]);
 
 void clv_linear_from_matrix(const clv_linear_stage *stage, const double matrix[4][4],

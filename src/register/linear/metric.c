@@ -482,7 +482,7 @@ static int evaluate_batch(clv_linear_stage *stage, const clv_linear_measure *mea
         memset(states[i].gradient, 0, sizeof states[i].gradient);
         memset(states[i].normal, 0, sizeof states[i].normal);
     }
-    int sides = image || (histogram && measure->level > 0) ? 1 : 2, channels = stage->run->shown_count;
+    int sides = image || (histogram && measure->level > 0) ? 1 : 2, channels = clv_shown_channels(stage->run);
     batch all[2 * CLV_MAX_CHANNELS];
     for (int side = 0; side < sides; side++) {
         CLV_TRY(write_maps(stage, level, states, count, side));

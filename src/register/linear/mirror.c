@@ -281,7 +281,7 @@ int clv_linear_mirrored(clv_linear_stage *stage, const clv_linear_state *state, 
     for (int i = 0; i < 3; i++)
         reach[i] = (int)fmax(1, round(REACH * level->mm / edge[i]));
     CLV_TRY(compare(&w, &better, &seen));
-    const bool contrasts = clv_contrast_made(stage->run) || stage->run->contrasts_differ;
+    const bool contrasts = clv_contrast_made(stage->run) || stage->run->contrasts.differ;
     const double margin = contrasts ? CONTRASTS_MARGIN : MIRROR_MARGIN;
     *mirrored = seen >= LEAST_WINDOWS && better > margin;
 end:
