@@ -13,8 +13,8 @@
 #include "clvox/threads.h"
 
 static const ants_program *const programs[] = {
-    &ants_registration_program, &ants_apply_program,   &ants_initializer_program, &ants_ai_program,
-    &ants_syn_program,          &ants_syn_quick_program, &ants_n4_program,        &ants_denoise_program,
+    &ants_registration_program, &ants_apply_program,     &ants_initializer_program, &ants_ai_program,
+    &ants_syn_program,          &ants_syn_quick_program, &ants_n4_program,          &ants_denoise_program,
     &ants_jacobian_program,     &ants_math_program};
 enum { PROGRAMS = sizeof programs / sizeof *programs };
 
@@ -53,7 +53,8 @@ static void print_help(const ants_program *p)
     printf("%s, answered by clvox %s: %s\n\n", p->name, clvox_version(), p->does);
     for (const ants_option *o = p->options; o->name; o++) {
         print_spelling(o, p->by_place, spelling, sizeof spelling);
-        printf("  %s  %s\n      %s%s%s\n", spelling, o->values, treatments[o->treatment], *o->says ? ": " : "", o->says);
+        printf("  %s  %s\n      %s%s%s\n", spelling, o->values, treatments[o->treatment],
+               *o->says ? ": " : "", o->says);
     }
 }
 
@@ -138,7 +139,8 @@ static int run(command *cli, const ants_program *program, int argc, char **argv)
     int status = ants_read(program, argc, argv, line);
     if (status >= 0 && line->version) {
         /* As ANTs has it, for what reads a version; nothing may take this for ANTs. */
-        printf("ANTs Version: 2.6.0+clvox.%s\nclvox %s in the place of ANTs\n", clvox_version(), clvox_version());
+        printf("ANTs Version: 2.6.0+clvox.%s\nclvox %s in the place of ANTs\n", clvox_version(),
+               clvox_version());
         status = CLI_DONE;
     } else if (status >= 0 && line->help) {
         print_help(program);
@@ -171,7 +173,8 @@ int cmd_ants(command *cli, int argc, char **argv)
     if (status)
         return status;
     if (count)
-        return cli_misuse("%s: clvox has no program of ANTs by this name; `clvox ants --help` lists them", words[0]);
+        return cli_misuse("%s: clvox has no program of ANTs by this name; `clvox ants --help` lists them",
+                          words[0]);
     if (tables)
         print_markdown();
     else if (folder)

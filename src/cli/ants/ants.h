@@ -44,9 +44,9 @@ typedef struct ants_program {
     int (*run)(command *cli, ants_line *line);
 } ants_program;
 
-extern const ants_program ants_apply_program, ants_registration_program, ants_syn_program, ants_syn_quick_program,
-    ants_n4_program, ants_denoise_program, ants_jacobian_program, ants_initializer_program, ants_ai_program,
-    ants_math_program;
+extern const ants_program ants_apply_program, ants_registration_program, ants_syn_program,
+    ants_syn_quick_program, ants_n4_program, ants_denoise_program, ants_jacobian_program,
+    ants_initializer_program, ants_ai_program, ants_math_program;
 
 /* What was typed, in its order. */
 enum { ANTS_GIVEN = 256, ANTS_REMARKS = 12 };

@@ -9,11 +9,14 @@
 static const ants_option options[] = {
     {"dimensionality", 'd', ANTS_HONOURED, "3", "2 and 4 are refused"},
     {"input-image-type", 'e', ANTS_HONOURED, "0|3|4|5",
-     "scalar, time series, multichannel; 1 and 2, vectors and tensors, are refused: `clvox apply` reorients them"},
+     "scalar, time series, multichannel; 1 and 2, vectors and tensors, are refused: `clvox apply` reorients "
+     "them"},
     {"input", 'i', ANTS_HONOURED, "IMAGE", "the image"},
     {"reference-image", 'r', ANTS_HONOURED, "IMAGE", "the grid of the result"},
-    {"output", 'o', ANTS_HONOURED, "IMAGE | [WARP,1] | Linear[FILE,INVERSE] | CompositeTransform[FILE,INVERSE]",
-     "the image, the whole chain as a warp on the reference's grid, as one affine (.mat or .txt), as a composite (.h5)"},
+    {"output", 'o', ANTS_HONOURED,
+     "IMAGE | [WARP,1] | Linear[FILE,INVERSE] | CompositeTransform[FILE,INVERSE]",
+     "the image, the whole chain as a warp on the reference's grid, as one affine (.mat or .txt), as a "
+     "composite (.h5)"},
     {"interpolation", 'n', ANTS_HONOURED,
      "Linear | NearestNeighbor | Gaussian | BSpline[3] | GenericLabel | LanczosWindowedSinc",
      "MultiLabel, other windowed sincs, orders of B-splines and widths of Gaussians are replaced"},
@@ -56,7 +59,8 @@ static int invert_chain(ants_line *line, ants_words *words)
         if (!strcasecmp(word, "identity"))
             continue;
         const bool inverse = *word == '[';
-        words->item[i] = inverse ? ants_print(line, "%.*s", (int)length - 4, word + 1) : ants_print(line, "[%s,1]", word);
+        words->item[i] =
+            inverse ? ants_print(line, "%.*s", (int)length - 4, word + 1) : ants_print(line, "[%s,1]", word);
         if (!words->item[i])
             return CLVOX_ERROR_MEMORY;
     }
@@ -81,7 +85,8 @@ static int compose(command *cli, ants_line *line, const ants_value *out, bool co
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "--reference-image is missing: the grid of the warp");
     if (reference)
         ants_add(&words, "-r", reference);
-    if (named && !clvox_file_ends(out->item[0], composite ? ".h5" : ".mat") && (composite || !clvox_file_ends(out->item[0], ".txt")))
+    if (named && !clvox_file_ends(out->item[0], composite ? ".h5" : ".mat") &&
+        (composite || !clvox_file_ends(out->item[0], ".txt")))
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "--output %s: the name has to end in %s", out->text,
                           composite ? ".h5" : ".mat or .txt");
     ants_add(&words, "-o", out->item[0]);
@@ -92,8 +97,10 @@ end:
 
 static int add_type(ants_line *line, ants_words *words)
 {
-    static const char *const kinds[][3] = {{"0", "scalar", ""},      {"3", "time-series", ""},
-                                           {"4", "multichannel", "none"}, {"5", "five-dimensional", "none"}};
+    static const char *const kinds[][3] = {{"0", "scalar", ""},
+                                           {"3", "time-series", ""},
+                                           {"4", "multichannel", "none"},
+                                           {"5", "five-dimensional", "none"}};
     const char *kind = ants_text(line, "input-image-type", "0"), *reorient = NULL;
     const char *type = ants_text(line, "output-data-type", "default");
     static const char *const types[] = {"uchar", "short", "int", "float", "double"};
@@ -101,10 +108,11 @@ static int add_type(ants_line *line, ants_words *words)
         if (!strcmp(kind, kinds[i][0]) || !strcasecmp(kind, kinds[i][1]))
             reorient = kinds[i][2];
     if (!reorient)
-        return clvox_fail(CLVOX_ERROR_ARGUMENT,
-                          "--input-image-type %s: is refused; `clvox apply` resamples vectors and tensors, and reorients "
-                          "them",
-                          kind);
+        return clvox_fail(
+            CLVOX_ERROR_ARGUMENT,
+            "--input-image-type %s: is refused; `clvox apply` resamples vectors and tensors, and reorients "
+            "them",
+            kind);
     if (*reorient)
         ants_add(words, "--reorient", reorient);
     if (!strcasecmp(type, "default"))
@@ -114,8 +122,10 @@ static int add_type(ants_line *line, ants_words *words)
             ants_add(words, "--output-type", types[i]);
             return CLVOX_OK;
         }
-    return clvox_fail(CLVOX_ERROR_ARGUMENT, "--output-data-type %s: is refused; clvox writes uchar, short, int, float "
-                      "and double", type);
+    return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                      "--output-data-type %s: is refused; clvox writes uchar, short, int, float "
+                      "and double",
+                      type);
 }
 
 static int run(command *cli, ants_line *line)
@@ -124,14 +134,18 @@ static int run(command *cli, ants_line *line)
     int status = CLVOX_OK;
     ants_words words = {.count = 0};
     const ants_value *out = ants_find(line, "output");
-    const char *image = ants_text(line, "input", NULL), *reference = ants_text(line, "reference-image", NULL), *how;
+    const char *image = ants_text(line, "input", NULL), *reference = ants_text(line, "reference-image", NULL),
+               *how;
     if (!out || !out->text)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "--output is missing");
-    const bool linear = !strcasecmp(out->name, "Linear"), composite = !strcasecmp(out->name, "CompositeTransform");
+    const bool linear = !strcasecmp(out->name, "Linear"),
+               composite = !strcasecmp(out->name, "CompositeTransform");
     const bool warp = !*out->name && out->count > 1 && !strcmp(out->item[1], "1");
     if (out->count && *out->name && !linear && !composite)
-        return clvox_fail(CLVOX_ERROR_ARGUMENT, "--output %s: neither a file nor Linear[FILE], CompositeTransform[FILE] "
-                          "or [WARP,1]", out->text);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "--output %s: neither a file nor Linear[FILE], CompositeTransform[FILE] "
+                          "or [WARP,1]",
+                          out->text);
     if ((linear && out->count) || (composite && out->count) || warp)
         return compose(cli, line, out, composite);
     if (!image)
@@ -153,5 +167,5 @@ end:
     return status;
 }
 
-const ants_program ants_apply_program = {"antsApplyTransforms", "resamples an image through a chain of transforms", options,
-                                         .run = run};
+const ants_program ants_apply_program = {
+    "antsApplyTransforms", "resamples an image through a chain of transforms", options, .run = run};

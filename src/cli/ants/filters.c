@@ -28,8 +28,8 @@ static int read_files(command *cli, const ants_line *line, files *f)
     const char *const outputs[] = {f->out_path, f->second_path};
     CLI_TRY(clvox_outputs_check(NULL, 0, outputs, 2));
     ants_say(cli, line);
-    const cli_input inputs[] = {{f->in_path, &f->in, 0}, {f->mask_path, &f->mask, CLI_AS_MASK},
-                                {f->weight_path, &f->weight, 0}};
+    const cli_input inputs[] = {
+        {f->in_path, &f->in, 0}, {f->mask_path, &f->mask, CLI_AS_MASK}, {f->weight_path, &f->weight, 0}};
     CLI_TRY(cli_load(cli, inputs, 3, NULL, NULL, true));
     CLI_TRY(cli_on_grid(f->mask_path, f->mask, f->in_path, f->in));
     CLI_TRY(cli_on_grid(f->weight_path, f->weight, f->in_path, f->in));
@@ -62,12 +62,14 @@ end:
 static const ants_option n4_options[] = {
     {"image-dimensionality", 'd', ANTS_HONOURED, "3", "2 and 4 are refused"},
     {"input-image", 'i', ANTS_HONOURED, "IMAGE", ""},
-    {"mask-image", 'x', ANTS_HONOURED, "MASK", "without one the whole image counts; outside the image stays as it is"},
+    {"mask-image", 'x', ANTS_HONOURED, "MASK",
+     "without one the whole image counts; outside the image stays as it is"},
     {"weight-image", 'w', ANTS_HONOURED, "IMAGE", "how much voxels count"},
     {"rescale-intensities", 'r', ANTS_HONOURED, "0|1", "the range inside the mask stays that of the input"},
     {"shrink-factor", 's', ANTS_HONOURED, "N", "of the smallest edge: no axis to coarser voxels"},
     {"convergence", 'c', ANTS_HONOURED, "[50x50x50x50,0]", ""},
-    {"bspline-fitting", 'b', ANTS_HONOURED, "[MM]", "a mesh of elements, [4x4x4], and an order other than 3 are replaced"},
+    {"bspline-fitting", 'b', ANTS_HONOURED, "[MM]",
+     "a mesh of elements, [4x4x4], and an order other than 3 are replaced"},
     {"histogram-sharpening", 't', ANTS_HONOURED, "[0.15,0.01,200]", ""},
     {"output", 'o', ANTS_HONOURED, "IMAGE | [IMAGE,FIELD]", ""},
     {"verbose", 'v', ANTS_IDLE, "0|1", ""},
@@ -125,7 +127,8 @@ end:
     return finish_files(status, &f, out, field);
 }
 
-const ants_program ants_n4_program = {"N4BiasFieldCorrection", "corrects uneven brightness", n4_options, .run = run_n4};
+const ants_program ants_n4_program = {"N4BiasFieldCorrection", "corrects uneven brightness", n4_options,
+                                      .run = run_n4};
 
 /* ---- DenoiseImage ------------------------------------------------------- */
 
@@ -195,8 +198,12 @@ static int run_jacobian(command *cli, ants_line *line)
     return ants_run(cli, line, &verb, &words);
 }
 
-const ants_program ants_jacobian_program = {"CreateJacobianDeterminantImage", "writes the Jacobian determinant of a warp",
-                                            jacobian_options, .by_place = true, .least = 3, .run = run_jacobian};
+const ants_program ants_jacobian_program = {"CreateJacobianDeterminantImage",
+                                            "writes the Jacobian determinant of a warp",
+                                            jacobian_options,
+                                            .by_place = true,
+                                            .least = 3,
+                                            .run = run_jacobian};
 
 /* ---- ImageMath ---------------------------------------------------------- */
 
@@ -219,7 +226,8 @@ static int run_math(command *cli, ants_line *line)
     ants_words words = {.count = 0};
     const char *operation = ants_text(line, "operation", "");
     if (strcmp(operation, "TruncateImageIntensity") != 0)
-        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: of ImageMath clvox has TruncateImageIntensity alone", operation);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: of ImageMath clvox has TruncateImageIntensity alone",
+                          operation);
     const char *quantiles = ants_print(line, "%s,%s", ants_text(line, "lowerQuantile", "0"),
                                        ants_text(line, "upperQuantile", "1"));
     if (!quantiles)
@@ -235,5 +243,6 @@ static int run_math(command *cli, ants_line *line)
     return status;
 }
 
-const ants_program ants_math_program = {"ImageMath", "TruncateImageIntensity: clips values at two quantiles", math_options,
-                                        .by_place = true, .least = 4, .run = run_math};
+const ants_program ants_math_program = {"ImageMath",  "TruncateImageIntensity: clips values at two quantiles",
+                                        math_options, .by_place = true,
+                                        .least = 4,   .run = run_math};

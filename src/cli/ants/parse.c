@@ -90,7 +90,8 @@ static int take_apart(const char *option, char *text, ants_value *v)
         if ((comma = strchr(item, ',')))
             *comma = 0;
         if (v->count == ANTS_ITEMS)
-            return clvox_fail(CLVOX_ERROR_ARGUMENT, "--%s %s: more than %d values", option, v->text, ANTS_ITEMS);
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "--%s %s: more than %d values", option, v->text,
+                              ANTS_ITEMS);
         v->item[v->count++] = trim(item);
     }
     if (v->count == 1 && !*v->item[0])
@@ -111,9 +112,11 @@ static int enter(ants_line *line, const ants_option *option, const char *text)
     if (!parts)
         return CLVOX_ERROR_MEMORY;
     g->value.text = trim(whole);
-    const int status = take_apart(*option->name ? option->name : (char[2]){option->letter, 0}, parts, &g->value);
+    const int status =
+        take_apart(*option->name ? option->name : (char[2]){option->letter, 0}, parts, &g->value);
     if (status >= 0 && strstr(option->name, "imension") && strcmp(g->value.text, "3") != 0)
-        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s dimensions: clvox is for volumes of three", g->value.text);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s dimensions: clvox is for volumes of three",
+                          g->value.text);
     return status;
 }
 
@@ -192,7 +195,8 @@ static int read_places(ants_line *line, int argc, char **argv)
             return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: one word too many", argv[i]);
         const bool off = !strcmp(argv[i], "0");
         status = option->treatment == ANTS_REFUSED && !off
-                     ? clvox_fail(CLVOX_ERROR_ARGUMENT, "%s %s: is refused: %s", option->name, argv[i], option->says)
+                     ? clvox_fail(CLVOX_ERROR_ARGUMENT, "%s %s: is refused: %s", option->name, argv[i],
+                                  option->says)
                      : enter(line, option, argv[i]);
     }
     return status;
@@ -274,7 +278,8 @@ int ants_link(ants_line *line, const char *option, const ants_value *v, const ch
     *out = v->item[0];
     const char *inverse = v->count > 1 ? v->item[1] : "0";
     if (*v->name || v->count > 2 || (strcmp(inverse, "0") != 0 && strcmp(inverse, "1") != 0))
-        return clvox_fail(CLVOX_ERROR_ARGUMENT, "--%s %s: a transform is FILE, [FILE,0] or [FILE,1]", option, v->text);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "--%s %s: a transform is FILE, [FILE,0] or [FILE,1]", option,
+                          v->text);
     if (*inverse == '1' && !(*out = ants_print(line, "[%s,1]", v->item[0])))
         return CLVOX_ERROR_MEMORY;
     return CLVOX_OK;
@@ -308,7 +313,8 @@ int ants_interpolation(ants_line *line, const ants_value *v, const char **out)
                 ants_replaces(line, "the Gaussian's width by a sigma of a voxel, cut off there");
             return CLVOX_OK;
         }
-    return v ? clvox_fail(CLVOX_ERROR_ARGUMENT, "--interpolation %s: clvox has no such interpolation", v->text)
+    return v ? clvox_fail(CLVOX_ERROR_ARGUMENT, "--interpolation %s: clvox has no such interpolation",
+                          v->text)
              : CLVOX_OK;
 }
 

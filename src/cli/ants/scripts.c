@@ -9,9 +9,11 @@
 
 static const ants_option options[] = {
     {"", 'd', ANTS_HONOURED, "3", "2 is refused"},
-    {"", 'f', ANTS_HONOURED, "FIXED", "several with as many -m: pairs of the deformation; linear stages take the first"},
+    {"", 'f', ANTS_HONOURED, "FIXED",
+     "several with as many -m: pairs of the deformation; linear stages take the first"},
     {"", 'm', ANTS_HONOURED, "MOVING", ""},
-    {"", 'o', ANTS_HONOURED, "PREFIX", "as antsRegistration, with PREFIXWarped.nii.gz and PREFIXInverseWarped.nii.gz"},
+    {"", 'o', ANTS_HONOURED, "PREFIX",
+     "as antsRegistration, with PREFIXWarped.nii.gz and PREFIXInverseWarped.nii.gz"},
     {"", 't', ANTS_HONOURED, "t|r|a|s|sr|so|b|br|bo", "default s; b, br and bo are replaced by s, sr and so"},
     {"", 'n', ANTS_HONOURED, "THREADS", ""},
     {"", 'i', ANTS_HONOURED, "FILE | [FILE,1]", "initial transforms, otherwise the centres of mass"},
@@ -97,11 +99,15 @@ static int run(command *cli, ants_line *line)
 {
     int status = CLVOX_OK;
     bool collapse;
-    ants_job job = {.winsorize = {.005, .995}, .start = ANTS_FROM_MOMENTS, .interpolation = "linear",
-                    .quick = line->program == &ants_syn_quick_program, .prefix = ants_text(line, "o", "output")};
+    ants_job job = {.winsorize = {.005, .995},
+                    .start = ANTS_FROM_MOMENTS,
+                    .interpolation = "linear",
+                    .quick = line->program == &ants_syn_quick_program,
+                    .prefix = ants_text(line, "o", "output")};
     const int pairs = ants_count(line, "f");
     if (strcmp(ants_text(line, "d", "3"), "3") != 0)
-        return clvox_fail(CLVOX_ERROR_ARGUMENT, "-d %s: clvox is for volumes of three dimensions", ants_text(line, "d", ""));
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "-d %s: clvox is for volumes of three dimensions",
+                          ants_text(line, "d", ""));
     if (!pairs || pairs != ants_count(line, "m"))
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "%d fixed and %d moving images: give as many -f as -m", pairs,
                           ants_count(line, "m"));
@@ -130,6 +136,7 @@ end:
     return status;
 }
 
-const ants_program ants_syn_program = {"antsRegistrationSyN.sh", "registers images in the usual stages", options, .run = run};
-const ants_program ants_syn_quick_program = {"antsRegistrationSyNQuick.sh", "the same faster, less accurate", options,
-                                             .run = run};
+const ants_program ants_syn_program = {"antsRegistrationSyN.sh", "registers images in the usual stages",
+                                       options, .run = run};
+const ants_program ants_syn_quick_program = {"antsRegistrationSyNQuick.sh", "the same faster, less accurate",
+                                             options, .run = run};

@@ -26,7 +26,7 @@ typedef struct solver {
     clvox_volume *volume[FILES];
     int files;
     cli_chain chain;
-    bool started;             /* matrix holds the start */
+    bool started;                          /* matrix holds the start */
     clvox_transform affine, warp, inverse; /* fixed to moving is affine after warp */
     clvox_transform part[ANTS_STAGES + 1]; /* of single stages, after that of the start */
     clvox_results results;
@@ -78,13 +78,14 @@ static int load(solver *s)
     }
     s->chain.fixed = first->fixed;
     s->chain.moving = first->moving;
-    CLI_TRY(cli_load(s->cli, s->file, s->files, job->start == ANTS_FROM_FILES ? &job->initial : NULL, &s->chain, true));
+    CLI_TRY(cli_load(s->cli, s->file, s->files, job->start == ANTS_FROM_FILES ? &job->initial : NULL,
+                     &s->chain, true));
     for (int i = 0; i < s->files; i++) {
         if (!s->file[i].as && s->volume[i]->kind == CLVOX_KIND_LABEL)
             s->volume[i]->kind = CLVOX_KIND_SCALAR; /* ANTs registers label maps as images */
         if (!s->file[i].as && s->volume[i]->frames != 1) {
-            status = clvox_fail(CLVOX_ERROR_DATA, "%s: has %d volumes, and one is registered", s->file[i].path,
-                                s->volume[i]->frames);
+            status = clvox_fail(CLVOX_ERROR_DATA, "%s: has %d volumes, and one is registered",
+                                s->file[i].path, s->volume[i]->frames);
             goto end;
         }
     }
@@ -101,7 +102,8 @@ static int find_channels(const ants_stage *stage, channels *c)
         while (at < c->count && (strcmp(c->fixed[at], m->fixed) || strcmp(c->moving[at], m->moving)))
             at++;
         if (at == CLVOX_MAX_CHANNELS)
-            return clvox_fail(CLVOX_ERROR_ARGUMENT, "more than %d pairs of images in a stage", CLVOX_MAX_CHANNELS);
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "more than %d pairs of images in a stage",
+                              CLVOX_MAX_CHANNELS);
         c->fixed[at] = m->fixed;
         c->moving[at] = m->moving;
         c->weight[at] += m->weight;
@@ -113,8 +115,8 @@ static int find_channels(const ants_stage *stage, channels *c)
 static bool same_inputs(const ants_stage *a, const ants_stage *b)
 {
     channels x, y;
-    if (!same(a->fixed_mask, b->fixed_mask) || !same(a->moving_mask, b->moving_mask) || find_channels(a, &x) < 0 ||
-        find_channels(b, &y) < 0 || x.count != y.count)
+    if (!same(a->fixed_mask, b->fixed_mask) || !same(a->moving_mask, b->moving_mask) ||
+        find_channels(a, &x) < 0 || find_channels(b, &y) < 0 || x.count != y.count)
         return false;
     for (int i = 0; i < x.count; i++)
         if (strcmp(x.fixed[i], y.fixed[i]) || strcmp(x.moving[i], y.moving[i]))
@@ -209,8 +211,8 @@ static void take(solver *s, clvox_register_result *result)
 /* linear and deformation: the stages that the run is made of, or NULL; both NULL: the start alone. */
 static int run(solver *s, const ants_stage *linear, clvox_linear freedom, const ants_stage *deformation)
 {
-    static const clvox_init inits[] = {CLVOX_INIT_HEADER, CLVOX_INIT_CENTERS, CLVOX_INIT_MOMENTS, CLVOX_INIT_MATRIX,
-                                       CLVOX_INIT_MATRIX};
+    static const clvox_init inits[] = {CLVOX_INIT_HEADER, CLVOX_INIT_CENTERS, CLVOX_INIT_MOMENTS,
+                                       CLVOX_INIT_MATRIX, CLVOX_INIT_MATRIX};
     int status = CLVOX_OK;
     const ants_stage *stage = linear ? linear : deformation ? deformation : &s->job->stage[0];
     clvox_register_options o;
@@ -265,13 +267,16 @@ static int start_from_files(solver *s)
         goto end;
     for (int i = 0; i < s->job->stages; i++)
         if (s->job->stage[i].linear != CLVOX_LINEAR_NONE && !s->job->stage[i].idle)
-            return clvox_fail(CLVOX_ERROR_ARGUMENT, "--initial-moving-transform %s: a warp is refused before a linear stage",
+            return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                              "--initial-moving-transform %s: a warp is refused before a linear stage",
                               s->chain.word[affines - 1]);
     if (s->job->separate)
-        return clvox_fail(CLVOX_ERROR_ARGUMENT, "--initial-moving-transform %s: a warp is refused with "
-                          "--collapse-output-transforms 0", s->chain.word[affines - 1]);
-    CLI_TRY(clvox_compose(s->cli->ctx, &volume_of(s, s->job->stage[0].metric[0].fixed, 0)->grid, s->chain.link, affines,
-                          &s->warp.warp));
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "--initial-moving-transform %s: a warp is refused with "
+                          "--collapse-output-transforms 0",
+                          s->chain.word[affines - 1]);
+    CLI_TRY(clvox_compose(s->cli->ctx, &volume_of(s, s->job->stage[0].metric[0].fixed, 0)->grid,
+                          s->chain.link, affines, &s->warp.warp));
 end:
     return status;
 }
@@ -290,7 +295,9 @@ static int start(solver *s)
         for (int k = 0; k < 3; k++)
             s->affine.matrix[k][3] = volume_of(s, first->moving, 0)->grid.to_ras[k][3] -
                                      volume_of(s, first->fixed, 0)->grid.to_ras[k][3];
-    return s->job->separate || none ? run(s, NULL, CLVOX_LINEAR_NONE, NULL) : CLVOX_OK;
+    s->started = s->job->start == ANTS_FROM_ORIGINS;
+    const bool alone = s->job->start == ANTS_FROM_CENTERS || s->job->start == ANTS_FROM_MOMENTS;
+    return alone && (s->job->separate || none) ? run(s, NULL, CLVOX_LINEAR_NONE, NULL) : CLVOX_OK;
 }
 
 /* ---- all stages --------------------------------------------------------- */
@@ -310,10 +317,12 @@ static int check_stages(const ants_job *job)
     for (int i = 0; i < job->stages; i++) {
         const ants_stage *stage = &job->stage[i];
         if (stage->linear != CLVOX_LINEAR_NONE && deformed && !stage->idle)
-            return clvox_fail(CLVOX_ERROR_ARGUMENT, "stage %d, %s: a linear stage after a deformation is refused", i + 1,
+            return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                              "stage %d, %s: a linear stage after a deformation is refused", i + 1,
                               stage->transform);
         if (stage->deform != CLVOX_DEFORM_NONE && deformed && job->separate)
-            return clvox_fail(CLVOX_ERROR_ARGUMENT, "--collapse-output-transforms 0: is refused with several deformations");
+            return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                              "--collapse-output-transforms 0: is refused with several deformations");
         deformed = deformed || stage->deform != CLVOX_DEFORM_NONE;
     }
     return CLVOX_OK;
@@ -405,7 +414,8 @@ static int add_stages(solver *s)
         if (job->stage[i].deform != CLVOX_DEFORM_NONE)
             CLI_TRY(add_warps(s, number));
         else
-            CLI_TRY(add_affine(s, &s->part[i + 1], number, strcmp(name, "CompositeAffine") ? name : "Affine"));
+            CLI_TRY(
+                add_affine(s, &s->part[i + 1], number, strcmp(name, "CompositeAffine") ? name : "Affine"));
     }
 end:
     return status;
@@ -429,9 +439,10 @@ end:
 
 static int make_images(solver *s)
 {
-    static const char *const words[] = {[CLVOX_INTERPOLATE_NEAREST] = "nearest", [CLVOX_INTERPOLATE_LINEAR] = "linear",
-                                        [CLVOX_INTERPOLATE_LABEL] = "label",     [CLVOX_INTERPOLATE_BSPLINE] = "bspline",
-                                        [CLVOX_INTERPOLATE_LANCZOS] = "lanczos", [CLVOX_INTERPOLATE_GAUSSIAN] = "gaussian"};
+    static const char *const words[] = {
+        [CLVOX_INTERPOLATE_NEAREST] = "nearest", [CLVOX_INTERPOLATE_LINEAR] = "linear",
+        [CLVOX_INTERPOLATE_LABEL] = "label",     [CLVOX_INTERPOLATE_BSPLINE] = "bspline",
+        [CLVOX_INTERPOLATE_LANCZOS] = "lanczos", [CLVOX_INTERPOLATE_GAUSSIAN] = "gaussian"};
     int status = CLVOX_OK;
     const ants_job *job = s->job;
     const clvox_volume *fixed = volume_of(s, job->stage[0].metric[0].fixed, 0),
@@ -470,12 +481,14 @@ static int write(solver *s)
     CLI_TRY(clvox_affine_invert(affine->matrix, inverse.matrix));
     const bool warped = s->warp.warp != NULL;
     composite forth = {.part = {warped ? &s->warp : affine, affine}, .count = warped && linear ? 2 : 1},
-              back = {.part = {linear || !warped ? &inverse : &s->inverse, &s->inverse}, .count = forth.count};
+              back = {.part = {linear || !warped ? &inverse : &s->inverse, &s->inverse},
+                      .count = forth.count};
     if (job->only) {
         CLI_TRY(clvox_results_add(&s->results, write_affine, affine, 0, job->only, ""));
     } else if (job->composite) {
         CLI_TRY(clvox_results_add(&s->results, write_composite, &forth, 0, job->prefix, "Composite.h5"));
-        CLI_TRY(clvox_results_add(&s->results, write_composite, &back, 0, job->prefix, "InverseComposite.h5"));
+        CLI_TRY(
+            clvox_results_add(&s->results, write_composite, &back, 0, job->prefix, "InverseComposite.h5"));
     } else if (job->separate) {
         CLI_TRY(add_stages(s));
     } else {

@@ -35,8 +35,9 @@ static const struct {
     clvox_metric metric;
     const char *instead;
 } metrics[] = {
-    {"MI", CLVOX_METRIC_MI, NULL},        {"Mattes", CLVOX_METRIC_MI, NULL}, {"CC", CLVOX_METRIC_LNCC, NULL},
-    {"MeanSquares", CLVOX_METRIC_SSD, NULL}, {"Demons", CLVOX_METRIC_SSD, "ssd"}, {"GC", CLVOX_METRIC_NCC, "ncc"},
+    {"MI", CLVOX_METRIC_MI, NULL},       {"Mattes", CLVOX_METRIC_MI, NULL},
+    {"CC", CLVOX_METRIC_LNCC, NULL},     {"MeanSquares", CLVOX_METRIC_SSD, NULL},
+    {"Demons", CLVOX_METRIC_SSD, "ssd"}, {"GC", CLVOX_METRIC_NCC, "ncc"},
 };
 
 ants_stage *ants_add_stage(ants_line *line, ants_job *job, const char *transform)
@@ -48,8 +49,10 @@ ants_stage *ants_add_stage(ants_line *line, ants_job *job, const char *transform
     for (size_t i = 0; i < sizeof transforms / sizeof *transforms; i++)
         if (!strcasecmp(transform, transforms[i].theirs)) {
             ants_stage *s = &job->stage[job->stages++];
-            *s = (ants_stage){.transform = transforms[i].theirs, .linear = transforms[i].linear,
-                              .deform = transforms[i].deform, .axes = {1, 1, 1}};
+            *s = (ants_stage){.transform = transforms[i].theirs,
+                              .linear = transforms[i].linear,
+                              .deform = transforms[i].deform,
+                              .axes = {1, 1, 1}};
             if (transforms[i].instead)
                 ants_replaces(line, "%s by %s", s->transform, transforms[i].instead);
             return s;
@@ -62,7 +65,8 @@ int ants_add_metric(ants_line *line, ants_stage *stage, const ants_value *v)
 {
     int status = CLVOX_OK;
     if (!v->text || v->count < 2)
-        return clvox_fail(CLVOX_ERROR_ARGUMENT, "--metric %s: is not METRIC[FIXED,MOVING,WEIGHT,...]", v->text ? v->text : "");
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "--metric %s: is not METRIC[FIXED,MOVING,WEIGHT,...]",
+                          v->text ? v->text : "");
     if (stage->metrics == ANTS_METRICS)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "more than %d metrics in a stage", ANTS_METRICS);
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
@@ -111,8 +115,10 @@ int ants_read_start(ants_line *line, const char *option, ants_job *job)
         if (v->count == 3) {
             const char *how = v->item[2];
             if (strlen(how) != 1 || *how < '0' || *how > '2' || count > 1)
-                return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: the last number is 0, 1 or 2, and no other initial transform "
-                                  "goes with it", v->text);
+                return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                                  "%s: the last number is 0, 1 or 2, and no other initial transform "
+                                  "goes with it",
+                                  v->text);
             job->start = from[*how - '0'];
             continue;
         }
@@ -127,15 +133,16 @@ int ants_read_start(ants_line *line, const char *option, ants_job *job)
 
 static const char *mask_of(const char *text)
 {
-    return !*text || !strcasecmp(text, "NULL") || !strcasecmp(text, "NA") || !strcasecmp(text, "none") ? NULL : text;
+    return !*text || !strcasecmp(text, "NULL") || !strcasecmp(text, "NA") || !strcasecmp(text, "none") ? NULL
+                                                                                                       : text;
 }
 
 int ants_read_masks(const ants_line *line, const char *option, ants_job *job)
 {
     const int count = ants_count(line, option);
     if (count > 1 && count != job->stages)
-        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%d masks for %d stages: give one for all, or one for each", count,
-                          job->stages);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%d masks for %d stages: give one for all, or one for each",
+                          count, job->stages);
     for (int i = 0; count && i < job->stages; i++) {
         const ants_value *v = ants_at(line, option, count > 1 ? i : 0);
         if (!v->text || v->count > 2)
@@ -152,12 +159,15 @@ static const ants_option options[] = {
     {"dimensionality", 'd', ANTS_HONOURED, "3", "2 and 4 are refused"},
     {"output", 'o', ANTS_HONOURED, "PREFIX | [PREFIX,WARPED,INVERSE_WARPED]",
      "PREFIX0GenericAffine.mat, PREFIX1Warp.nii.gz, PREFIX1InverseWarp.nii.gz; images as float"},
-    {"write-composite-transform", 'a', ANTS_HONOURED, "0|1", "PREFIXComposite.h5 and PREFIXInverseComposite.h5 instead"},
+    {"write-composite-transform", 'a', ANTS_HONOURED, "0|1",
+     "PREFIXComposite.h5 and PREFIXInverseComposite.h5 instead"},
     {"collapse-output-transforms", 'z', ANTS_HONOURED, "1|0", "0: a file for each stage"},
     {"transform", 't', ANTS_HONOURED, "Translation | Rigid | Similarity | Affine | SyN",
-     "other deformations are replaced by syn or greedy, and what stands in brackets by clvox's own steps and regularisation"},
+     "other deformations are replaced by syn or greedy, and what stands in brackets by clvox's own steps and "
+     "regularisation"},
     {"metric", 'm', ANTS_HONOURED, "MI | Mattes | CC | MeanSquares [FIXED,MOVING,WEIGHT,NUMBER]",
-     "several pairs and several metrics of a pair by their weights; Demons and GC are replaced by ssd and ncc, CC's radius and "
+     "several pairs and several metrics of a pair by their weights; Demons and GC are replaced by ssd and "
+     "ncc, CC's radius and "
      "sampling by clvox's own; metrics of point sets are refused"},
     {"convergence", 'c', ANTS_REPLACED, "[100x70x50x20,1e-6,10]",
      "clvox has its own schedule; a stage without any iteration does nothing, as in ANTs"},
@@ -193,7 +203,8 @@ static int read_stages(ants_line *line, ants_job *job)
         if (!strcmp(line->given[i].option->name, "transform")) {
             const ants_value *v = &line->given[i].value;
             if (!v->text || !ants_add_stage(line, job, v->name))
-                return v->text ? CLVOX_ERROR_ARGUMENT : clvox_fail(CLVOX_ERROR_ARGUMENT, "--transform has no value");
+                return v->text ? CLVOX_ERROR_ARGUMENT
+                               : clvox_fail(CLVOX_ERROR_ARGUMENT, "--transform has no value");
         }
     if (!job->stages)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "--transform is missing");
@@ -201,13 +212,15 @@ static int read_stages(ants_line *line, ants_job *job)
         const ants_given *g = &line->given[i];
         seen += !strcmp(g->option->name, "transform");
         at = seen ? seen - 1 : 0;
-        const int status = strcmp(g->option->name, "metric") ? CLVOX_OK : ants_add_metric(line, &job->stage[at], &g->value);
+        const int status =
+            strcmp(g->option->name, "metric") ? CLVOX_OK : ants_add_metric(line, &job->stage[at], &g->value);
         if (status < 0)
             return status;
     }
     for (int i = 0; i < job->stages; i++)
         if (!job->stage[i].metrics)
-            return clvox_fail(CLVOX_ERROR_ARGUMENT, "stage %d, %s, has no --metric", i + 1, job->stage[i].transform);
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "stage %d, %s, has no --metric", i + 1,
+                              job->stage[i].transform);
     return CLVOX_OK;
 }
 
@@ -222,26 +235,32 @@ static int read_axes(const ants_line *line, ants_job *job)
 {
     const int count = ants_count(line, "restrict-deformation");
     if (count > 0 && count != job->stages)
-        return clvox_fail(CLVOX_ERROR_ARGUMENT, "--restrict-deformation is given %d times for %d stages; give it once for each, "
-                          "ones for linear stages", count, job->stages);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "--restrict-deformation is given %d times for %d stages; give it once for each, "
+                          "ones for linear stages",
+                          count, job->stages);
     for (int i = 0; i < count; i++) {
         ants_stage *s = &job->stage[i];
         const ants_value *v = ants_at(line, "restrict-deformation", i);
         clvox_numbers n;
         bool all = true;
         if (!v->text || !clvox_numbers_read(v->name, &n) || n.unit != CLVOX_UNIT_NONE)
-            return clvox_fail(CLVOX_ERROR_ARGUMENT, "--restrict-deformation %s: not of the form 1x1x0", v->text ? v->text : "");
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "--restrict-deformation %s: not of the form 1x1x0",
+                              v->text ? v->text : "");
         for (int k = 0; k < n.count; k++)
             all = all && n.value[k] >= 1 && n.value[k] <= 1;
         if (all)
             continue;
         if (s->deform == CLVOX_DEFORM_NONE || n.count != 3)
-            return clvox_fail(CLVOX_ERROR_ARGUMENT, "--restrict-deformation %s: is refused for stage %d, %s; clvox restricts "
-                              "deformations, by three numbers", v->text, i + 1, s->transform);
+            return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                              "--restrict-deformation %s: is refused for stage %d, %s; clvox restricts "
+                              "deformations, by three numbers",
+                              v->text, i + 1, s->transform);
         for (int k = 0; k < 3; k++) {
             s->axes[k] = n.value[k];
             if (!(n.value[k] >= 0 && n.value[k] <= 1))
-                return clvox_fail(CLVOX_ERROR_ARGUMENT, "--restrict-deformation %s: factors are 0 to 1", v->text);
+                return clvox_fail(CLVOX_ERROR_ARGUMENT, "--restrict-deformation %s: factors are 0 to 1",
+                                  v->text);
         }
     }
     return CLVOX_OK;
@@ -280,11 +299,13 @@ static int run(command *cli, ants_line *line)
         job.stage[i].match = match;
         job.stage[i].idle = is_idle(ants_at(line, "convergence", i));
     }
-    if (ants_count(line, "convergence") + ants_count(line, "shrink-factors") + ants_count(line, "smoothing-sigmas"))
+    if (ants_count(line, "convergence") + ants_count(line, "shrink-factors") +
+        ants_count(line, "smoothing-sigmas"))
         ants_replaces(line, "iterations, shrink factors and smoothing by its own schedule");
     status = ants_solve(cli, line, &job);
 end:
     return status;
 }
 
-const ants_program ants_registration_program = {"antsRegistration", "registers images, stage by stage", options, .run = run};
+const ants_program ants_registration_program = {"antsRegistration", "registers images, stage by stage",
+                                                options, .run = run};

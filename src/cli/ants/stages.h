@@ -28,16 +28,22 @@ typedef struct ants_stage {
 } ants_stage;
 
 /* The map to start from. */
-typedef enum ants_start { ANTS_FROM_HEADER, ANTS_FROM_CENTERS, ANTS_FROM_MOMENTS, ANTS_FROM_ORIGINS, ANTS_FROM_FILES } ants_start;
+typedef enum ants_start {
+    ANTS_FROM_HEADER,
+    ANTS_FROM_CENTERS,
+    ANTS_FROM_MOMENTS,
+    ANTS_FROM_ORIGINS,
+    ANTS_FROM_FILES
+} ants_start;
 
 typedef struct ants_job {
     ants_stage stage[ANTS_STAGES];
     int stages;
     ants_start start;
-    cli_texts initial; /* FROM_FILES: links, the last one applied first */
+    cli_texts initial;                            /* FROM_FILES: links, the last one applied first */
     const char *prefix, *warped, *inverse_warped; /* the images: NULL: not wanted */
-    const char *only;                             /* one affine under this name instead of all files; else NULL */
-    const char *interpolation;                    /* of the images, in clvox's words */
+    const char *only;          /* one affine under this name instead of all files; else NULL */
+    const char *interpolation; /* of the images, in clvox's words */
     double winsorize[2];
     bool composite, separate; /* one file for the whole chain, one for each stage */
     bool quick, search;       /* --quick; more starts than the one given */

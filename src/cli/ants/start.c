@@ -23,8 +23,11 @@ static int run_initializer(command *cli, ants_line *line)
 {
     ants_job job = {.winsorize = {0, 1}, .search = true, .only = ants_text(line, "outputTransform", NULL)};
     ants_stage *stage = ants_add_stage(line, &job, "Affine");
-    stage->metric[0] = (ants_metric){.fixed = ants_text(line, "fixedImage", ""), .moving = ants_text(line, "movingImage", ""),
-                                     .weight = 1, .metric = CLVOX_METRIC_MI, .number = 32};
+    stage->metric[0] = (ants_metric){.fixed = ants_text(line, "fixedImage", ""),
+                                     .moving = ants_text(line, "movingImage", ""),
+                                     .weight = 1,
+                                     .metric = CLVOX_METRIC_MI,
+                                     .number = 32};
     stage->metrics = 1;
     stage->fixed_mask = ants_text(line, "fixedMask", NULL);
     if (ants_find(line, "searchFactor"))
@@ -32,15 +35,20 @@ static int run_initializer(command *cli, ants_line *line)
     return ants_solve(cli, line, &job);
 }
 
-const ants_program ants_initializer_program = {"antsAffineInitializer", "finds an affine to start from", initializer_options,
-                                               .by_place = true, .least = 4, .run = run_initializer};
+const ants_program ants_initializer_program = {"antsAffineInitializer",
+                                               "finds an affine to start from",
+                                               initializer_options,
+                                               .by_place = true,
+                                               .least = 4,
+                                               .run = run_initializer};
 
 /* ---- antsAI ------------------------------------------------------------- */
 
 static const ants_option ai_options[] = {
     {"dimensionality", 'd', ANTS_HONOURED, "3", "2 is refused"},
     {"metric", 'm', ANTS_HONOURED, "MI | Mattes | GC [FIXED,MOVING,NUMBER]", "sampling is replaced"},
-    {"transform", 't', ANTS_HONOURED, "Translation | Rigid | Similarity | Affine | AlignGeometricCenters | AlignCentersOfMass",
+    {"transform", 't', ANTS_HONOURED,
+     "Translation | Rigid | Similarity | Affine | AlignGeometricCenters | AlignCentersOfMass",
      "what stands in brackets is replaced"},
     {"output", 'o', ANTS_HONOURED, "FILE.mat", ""},
     {"masks", 'x', ANTS_HONOURED, "FIXED | [FIXED,MOVING]", ""},
@@ -60,12 +68,14 @@ static int run_ai(command *cli, ants_line *line)
     const ants_value *transform = ants_find(line, "transform"), *metric = ants_find(line, "metric");
     ants_job job = {.winsorize = {0, 1}, .search = true, .only = ants_text(line, "output", NULL)};
     const char *name = transform && transform->text ? transform->name : "Affine";
-    const bool centers = !strcasecmp(name, "AlignGeometricCenters"), masses = !strcasecmp(name, "AlignCentersOfMass");
+    const bool centers = !strcasecmp(name, "AlignGeometricCenters"),
+               masses = !strcasecmp(name, "AlignCentersOfMass");
     if (!metric || !job.only)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "--%s is missing", metric ? "output" : "metric");
     ants_stage *stage = ants_add_stage(line, &job, centers || masses ? "Translation" : name);
     if (!stage || stage->linear == CLVOX_LINEAR_NONE)
-        return stage ? clvox_fail(CLVOX_ERROR_ARGUMENT, "--transform %s: is not linear", name) : CLVOX_ERROR_ARGUMENT;
+        return stage ? clvox_fail(CLVOX_ERROR_ARGUMENT, "--transform %s: is not linear", name)
+                     : CLVOX_ERROR_ARGUMENT;
     /* Behind the images antsAI has the number of bins, where antsRegistration has the weight. */
     ants_value only = *metric;
     only.count = only.count > 2 ? 2 : only.count;
@@ -83,4 +93,5 @@ end:
     return status;
 }
 
-const ants_program ants_ai_program = {"antsAI", "finds a linear map to start from", ai_options, .run = run_ai};
+const ants_program ants_ai_program = {"antsAI", "finds a linear map to start from", ai_options,
+                                      .run = run_ai};
