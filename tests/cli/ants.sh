@@ -216,6 +216,20 @@ exits 0 antsRegistration -d 3 -o f_ \
     -t SyN[0.8,2,10] -m Mattes[$F,$M,0.9,32] -m Mattes[p_fixed_labels.nii.gz,p_moving_labels.nii.gz,0.1,32] -c 10 -f 1 -s 0 -g 0x1x0
 exists f_0Warp.nii.gz; absent f_1Warp.nii.gz
 
+begin "stages of boldref and nf-neuro: as far as the last linear one goes, another pair beside the first"
+exits 0 clvox apply -i $F -r $F -t identity -o other.nii.gz
+exits 0 antsRegistration --dimensionality 3 --float 1 --initial-moving-transform start.mat --output [ q_, q_Warped.nii.gz ] \
+    --transform Translation[ 0.05 ] --metric Mattes[ $F, $M, 1, 32, Random, 0.2 ] --convergence [ 50, 1e-06, 20 ] \
+    --smoothing-sigmas 1vox --shrink-factors 2 --transform Rigid[ 0.05 ] --metric Mattes[ $F, $M, 1, 32, Random, 0.2 ] \
+    --convergence [ 50, 1e-06, 20 ] --smoothing-sigmas 1vox --shrink-factors 2 --masks [ NULL, NULL ]
+exits 0 clvox register -f $F -m $M --init start.mat --linear rigid --deform none -o r -q
+same_map q_0GenericAffine.mat r_affine.txt; exists q_Warped.nii.gz; absent q_1Warp.nii.gz
+exits 0 antsRegistration -d 3 -o [forward,warped.nii.gz] -r start.mat -t SyN[0.1,3,0] -m MI[$F,$M,1,32,Random,0.2] \
+    -m CC[other.nii.gz,$M,1,4] -c [ 20x10, 1e-6, 10 ] -f 2x1 -s 1x0
+exists forward1InverseWarp.nii.gz; exists warped.nii.gz; says 'metrics of further pairs'
+exits 0 clvox register -f $F -m $M -f other.nii.gz -m $M --init start.mat --linear none --metric mi -o r -q
+exits 0 clvox compare forward1Warp.nii.gz r_warp.nii.gz; below mean_mm 1e-5
+
 begin "families and metrics that clvox does not have are replaced, and said once"
 exits 0 antsRegistration -d 3 -r [$F,$M,1] -o b_ -t Similarity[0.1] -m GC[$F,$M,1,NA] -c 10 -f 2 -s 1 \
     -t BSplineSyN[0.1,26,0,3] -m Demons[$F,$M,1,4] -c 10 -f 2 -s 1
