@@ -154,12 +154,16 @@ exits 0 clvox compare --labels p_fixed_labels.nii.gz a.nii.gz; prints Dice
 
 begin "composites, from a composite on"
 if [ "$hdf5" ]; then
+    exits 0 antsRegistration -d 3 -r start.mat -o y_ $linear
     exits 0 antsRegistration -d 3 -r s_0GenericAffine.mat -o [c,cWarped.nii.gz] $syn -a 1 --verbose 1
     exists cComposite.h5; exists cInverseComposite.h5; exists cWarped.nii.gz; absent c0GenericAffine.mat
     same_map "cComposite.h5 cInverseComposite.h5" identity 0.1
     exits 0 antsRegistration -d 3 -r cComposite.h5 -o e $(echo "$syn" | sed 's/100x70x50x20/0/')
     exists e0GenericAffine.mat; same_map "e1Warp.nii.gz e0GenericAffine.mat" cComposite.h5 0.1
     same_map "e1Warp.nii.gz e1InverseWarp.nii.gz" identity 0.1
+    exits 0 antsRegistration -d 3 -r start.mat -o l $linear -a 1; same_map lComposite.h5 y_0GenericAffine.mat
+    same_map "lComposite.h5 lInverseComposite.h5" identity
+    exits 0 clvox info lComposite.h5; prints 'part 2 of 2'
     refused 'before a linear stage' antsRegistration -d 3 -r cComposite.h5 -o x $linear
     absent x0GenericAffine.mat
 else
@@ -187,7 +191,7 @@ refused 'the last number' antsRegistration -d 3 -r [$F,$M,3] -o x $idle
 begin "a file for each stage: their product is the whole"
 exits 0 antsRegistration -d 3 -r start.mat -o z_ $linear $affine $(echo "$syn" | sed 's/100x70x50x20/0/') -z 0
 exists z_3Warp.nii.gz; exists z_3InverseWarp.nii.gz; absent z_0GenericAffine.mat
-exits 0 antsRegistration -d 3 -r start.mat -o y_ $linear -z 1; same_map "z_1Rigid.mat start.mat" y_0GenericAffine.mat
+exits 0 antsRegistration -d 3 -r start.mat -o y_ $linear -z 1 -a 0; same_map "z_1Rigid.mat start.mat" y_0GenericAffine.mat
 exits 0 clvox register -f $F -m $M --init y_0GenericAffine.mat --histogram-match --deform none -o r -q
 same_map "z_2Affine.mat z_1Rigid.mat start.mat" r_affine.txt
 

@@ -370,16 +370,11 @@ static int write_affine(const void *what, int how, const char *path)
     return clvox_affine_write(t->matrix, CLVOX_AFFINE_ITK, path);
 }
 
-typedef struct composite {
-    const clvox_transform *part[2];
-    int count;
-} composite;
-
+/* what: two transforms. */
 static int write_composite(const void *what, int how, const char *path)
 {
-    const composite *c = what;
     (void)how;
-    return clvox_transforms_write(c->part, c->count, path);
+    return clvox_transforms_write(what, 2, path);
 }
 
 static int add_affine(solver *s, const clvox_transform *t, int number, const char *name)
@@ -480,15 +475,15 @@ static int write(solver *s)
     CLI_TRY(complete_warps(s));
     CLI_TRY(clvox_affine_invert(affine->matrix, inverse.matrix));
     const bool warped = s->warp.warp != NULL;
-    composite forth = {.part = {warped ? &s->warp : affine, affine}, .count = warped && linear ? 2 : 1},
-              back = {.part = {linear || !warped ? &inverse : &s->inverse, &s->inverse},
-                      .count = forth.count};
+    /* Two parts even where one does nothing: a lone map is no composite, which readers of these files ask for. */
+    const clvox_transform none = {.matrix = {{1}, {0, 1}, {0, 0, 1}, {0, 0, 0, 1}}};
+    const clvox_transform *const forth[] = {warped ? &s->warp : &none, affine},
+                                 *const back[] = {&inverse, warped ? &s->inverse : &none};
     if (job->only) {
         CLI_TRY(clvox_results_add(&s->results, write_affine, affine, 0, job->only, ""));
     } else if (job->composite) {
-        CLI_TRY(clvox_results_add(&s->results, write_composite, &forth, 0, job->prefix, "Composite.h5"));
-        CLI_TRY(
-            clvox_results_add(&s->results, write_composite, &back, 0, job->prefix, "InverseComposite.h5"));
+        CLI_TRY(clvox_results_add(&s->results, write_composite, forth, 0, job->prefix, "Composite.h5"));
+        CLI_TRY(clvox_results_add(&s->results, write_composite, back, 0, job->prefix, "InverseComposite.h5"));
     } else if (job->separate) {
         CLI_TRY(add_stages(s));
     } else {
