@@ -112,7 +112,7 @@ exits 0 antsApplyTransforms -d 3 -e 3 -i d_dwi.nii.gz -r d_dwi.nii.gz -t identit
 exits 0 antsApplyTransforms -d 3 -e 3 --time-index 2 -i d_dwi.nii.gz -r d_dwi.nii.gz -o b.nii.gz
 exits 0 clvox apply -i d_dwi.nii.gz -r d_dwi.nii.gz --frame 2 -o c.nii.gz; same_image b.nii.gz c.nii.gz
 
-begin "what changes the result and is not there is refused by antsApplyTransforms"
+begin "refused, as it changes the result and is not there: by antsApplyTransforms"
 a="antsApplyTransforms -i $M -r $F -o x.nii.gz"
 refused 'volumes of three' $a -d 2
 refused 'vectors and tensors' $a -d 3 -e 2
@@ -239,7 +239,7 @@ exits 0 antsRegistration -d 3 -r [$F,$M,1] -o b_ -t Similarity[0.1] -m GC[$F,$M,
     -t BSplineSyN[0.1,26,0,3] -m Demons[$F,$M,1,4] -c 10 -f 2 -s 1
 says 'BSplineSyN by syn'; says 'GC by ncc'; says 'Demons by ssd'; [ "$(grep -c 'clvox replaces' log/err)" = 1 ] || complain "said twice"
 
-begin "what changes the result and is not there is refused by antsRegistration"
+begin "refused, as it changes the result and is not there: by antsRegistration"
 r="antsRegistration -d 3 -o x"
 refused '--transform is missing' $r -m MI[$F,$M,1,32]
 refused 'has no --metric' $r -t Rigid[0.1]

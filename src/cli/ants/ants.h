@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `clvox ants`: ANTs' programs by their own names and options. Each program is a table of options and a function; the
- * table parses, answers --help and makes doc/ants.md. */
+/* `clvox ants`: ANTs' programs by their own names and options. Each program is a table of options and a
+ * function; the table parses, answers --help and makes doc/ants.md. */
 #ifndef CLI_ANTS_H
 #define CLI_ANTS_H
 
@@ -48,7 +48,7 @@ extern const ants_program ants_apply_program, ants_registration_program, ants_sy
     ants_syn_quick_program, ants_n4_program, ants_denoise_program, ants_jacobian_program,
     ants_initializer_program, ants_ai_program, ants_math_program;
 
-/* What was typed, in its order. */
+/* The options that were typed, in their order. */
 enum { ANTS_GIVEN = 256, ANTS_REMARKS = 12 };
 struct ants_line {
     const ants_program *program;
@@ -61,7 +61,8 @@ struct ants_line {
     bool help, version;
 };
 
-/* Reads the words after the program's name. CLVOX_ERROR_ARGUMENT and a sentence for what is not known or refused. */
+/* Reads the words after the program's name. CLVOX_ERROR_ARGUMENT and a sentence for an option that is not known or
+ * refused. */
 int ants_read(const ants_program *program, int argc, char **argv, ants_line *out);
 void ants_free(ants_line *line);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stages become as few runs of clvox_register as have the same images and masks; each run starts where the one before
- * has ended. */
+/* Stages with the same images and masks become one run of clvox_register; each run starts where the one before has
+ * ended. */
 #include <stdio.h>
 #include <string.h>
 
