@@ -172,6 +172,9 @@ typedef struct clvox_bias_options {
     double fwhm;      /* of the Gaussian that blurs the histogram of logarithms */
     double noise;     /* of the Wiener filter that sharpens it */
     int bins;
+    int rescale;      /* 1: stretch the result so that its range over the mask is that of the volume */
+    const clvox_volume *weight; /* how much each voxel counts in the fit, one frame on the volume's grid; where it is
+                                   not above 0 it does not count. NULL: all alike */
 } clvox_bias_options;
 
 typedef struct clvox_bias_report {
@@ -180,7 +183,7 @@ typedef struct clvox_bias_report {
     double change[CLVOX_BIAS_LEVELS];  /* by the last one */
 } clvox_bias_report;
 
-/* ANTs' defaults: 50x50x50x50, 200 mm, 4, 1e-7, 0.15, 0.01 and 200. */
+/* ANTs' defaults: 50x50x50x50, 200 mm, 4, 1e-7, 0.15, 0.01, 200, 0, NULL. */
 CLVOX_API void clvox_bias_defaults(clvox_bias_options *options);
 
 /* The options by name (clvox/options.h). Static. */
@@ -192,7 +195,7 @@ CLVOX_API const clvox_option_table *clvox_bias_table(void);
  * 0, NULL: above Otsu's threshold; and of them those with values above 0, which
  * have a logarithm. Non-finite values stay. field (NULL: not wanted), of the
  * volume's grid, and out are the caller's; options NULL: the defaults; report may be
- * NULL. CLVOX_ERROR_ARGUMENT for several frames, options out of range or a mask on
+ * NULL. CLVOX_ERROR_ARGUMENT for several frames, options out of range or a mask or weights on
  * another grid, _DATA where no voxel counts; and as filters do. */
 CLVOX_API int clvox_filter_bias(clvox_context *context, const clvox_volume *volume, const clvox_volume *mask,
                                 const clvox_bias_options *options, clvox_volume **out, clvox_volume **field,

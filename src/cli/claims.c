@@ -59,6 +59,8 @@ int cli_claim_input(command *cli, const char *word)
     cli_claims *c = claims_of(cli);
     if (!c)
         return out_of_memory();
+    if (cli->in_place)
+        return CLVOX_OK;
     if (!stat(word, &info))
         return S_ISREG(info.st_mode) ? append(&c->input, &c->inputs, word) : CLVOX_OK;
     char *file = strdup(word + (*word == '['));

@@ -30,6 +30,7 @@ typedef struct command {
     bool profile, no_cache, no_wisdom, no_clobber, quiet;
     bool own_driver; /* the OpenCL driver is the one in clvox's own folder */
     bool silent; /* one of many runs: a table says how they went */
+    bool in_place; /* an output may be an input */
     bool rehearsal; /* a child of cli_warm: nothing is written */
     int left_out;   /* by it, of kernels */
     int verbose;
@@ -66,6 +67,9 @@ int cli_main(const cli_verb *verbs, int argc, char **argv);
 /* Runs the row that argv[1] names (rows end with name NULL), or prints the help of the verb. */
 int cli_run_subcommand(command *cli, const cli_subcommand *rows, int argc, char **argv);
 
+int cmd_ants(command *cli, int argc, char **argv);
+/* Whether clvox answers a program of ANTs by this name. */
+bool cli_ants_is(const char *name);
 int cmd_apply(command *cli, int argc, char **argv);
 int cmd_atlas(command *cli, int argc, char **argv);
 int cmd_compare(command *cli, int argc, char **argv);
@@ -199,7 +203,8 @@ void cli_log_output(command *cli, const char *path);
 /* Writes the log to path ("-": standard output). */
 int cli_write_log(command *cli, const char *path);
 
-/* A chain of -t options: FILE, FILE,-1 or, as ANTs has it, [FILE,1]; a composite is as many links as it has parts. */
+/* A chain of -t options: FILE, FILE,-1 or, as ANTs has it, [FILE,1]; a composite is as many links as it has parts, the word
+ * identity none. */
 enum { CLI_MAX_LINKS = 128 };
 typedef struct cli_chain {
     const char *fixed, *moving; /* set before it is read: the images between which it leads, NULL: not known */

@@ -1,29 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "cli/cli.h"
 #include "clvox/files.h"
 
-/* The parts as they are, in ITK's composite. */
+/* The parts as they are, in ITK's composite; the device has inverted the warps that were to be. */
 static int write_composite(command *cli, const cli_chain *chain, const char *path)
 {
-    const clvox_transform *part[CLI_MAX_LINKS];
+    const clvox_transform *part[CLI_MAX_LINKS], none = {.matrix = {{1}, {0, 1}, {0, 0, 1}, {0, 0, 0, 1}}};
     clvox_transform inverted[CLI_MAX_LINKS];
+    part[0] = &none;
     for (int i = 0; i < chain->count; i++) {
         part[i] = chain->link[i].transform;
         if (!chain->link[i].inverse)
             continue;
-        if (part[i]->is_warp)
-            return clvox_fail(CLVOX_ERROR_ARGUMENT,
-                            "%s: a composite holds no inverse of a warp; write that with clvox invert first", path);
         inverted[i] = *part[i];
         int status = clvox_affine_invert(part[i]->matrix, inverted[i].matrix);
         if (status < 0)
             return status;
         part[i] = &inverted[i];
     }
-    int status = clvox_transforms_write(part, chain->count, path);
+    int status = clvox_transforms_write(part, chain->count ? chain->count : 1, path);
     if (status >= 0)
         cli_log_output(cli, path);
     return status;
+}
+
+/* Whether a word of the chain asks for an inverse. */
+static bool inverts(const cli_texts *transforms)
+{
+    for (int i = 0; i < transforms->count; i++)
+        if (*transforms->item[i] == '[' || strchr(transforms->item[i], ','))
+            return true;
+    return false;
 }
 
 static int write_matrix(command *cli, const cli_chain *chain, int format, const clvox_volume *fixed,
@@ -83,7 +92,8 @@ int cmd_compose(command *cli, int argc, char **argv)
                                 {format == CLVOX_WARP_FSL ? moving_path : NULL, &moving, 0}};
     chain.fixed = reference_path;
     chain.moving = moving_path;
-    CLI_TRY(cli_load(cli, inputs, 2, &transforms, &chain, !affine && !composite));
+    const bool device = composite ? inverts(&transforms) : !affine;
+    CLI_TRY(cli_load(cli, inputs, 2, &transforms, &chain, device));
     if (composite) {
         status = write_composite(cli, &chain, out_path);
         goto end;

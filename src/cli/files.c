@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/matrix.h"
@@ -265,6 +266,8 @@ static int load_one(void *user, size_t index, int worker)
     (void)worker;
     if (index >= (size_t)l->inputs) {
         size_t i = index - (size_t)l->inputs;
+        if (!l->file[i]) /* identity */
+            return CLVOX_OK;
         return clvox_transforms_read(l->file[i], l->fixed.size[0] ? &l->fixed : NULL,
                                      l->moving.size[0] ? &l->moving : NULL, l->part[i], CLI_MAX_LINKS, &l->parts[i]);
     }
@@ -293,7 +296,8 @@ static int parse_chain(loading *l, const cli_texts *texts)
 {
     int status = CLVOX_OK;
     for (int i = 0; i < texts->count; i++, l->count++)
-        CLI_TRY(clvox_link_word(texts->item[i], &l->file[i], &l->inverse[i]));
+        if (strcasecmp(texts->item[i], "identity") || !access(texts->item[i], F_OK))
+            CLI_TRY(clvox_link_word(texts->item[i], &l->file[i], &l->inverse[i]));
 end:
     return status;
 }
@@ -369,7 +373,8 @@ int cli_load(command *cli, const cli_input *inputs, int count, const cli_texts *
         if (inputs[i].path)
             log_input(cli, inputs[i].path);
     for (int i = 0; i < l->count; i++)
-        log_input(cli, l->file[i]);
+        if (l->file[i])
+            log_input(cli, l->file[i]);
     if (texts)
         CLI_TRY(make_links(cli, l, texts, device));
 end:

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* clvox: parse, call the library, print. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "cli/cli.h"
 
 static const cli_verb verbs[] = {
@@ -20,12 +23,30 @@ static const cli_verb verbs[] = {
     {"tensor", "fit, denoise and measure diffusion tensors", cmd_tensor},
     {"stats", "permutation tests of maps between groups or along a covariate", cmd_stats},
     {"phantom", "make test images, warps, tensors and surfaces with a known truth", cmd_phantom},
+    {"ants", "answer ANTs' programs under their own options", cmd_ants},
     {"tune", "measure kernel variants and keep the fastest", cmd_measure},
     {"bench", "time operations against the limits of the device", cmd_measure},
     {NULL, NULL, NULL},
 };
 
+/* Under the name of one of ANTs' programs, `clvox ants` of that name. */
+static int run_ants(int argc, char **argv, char *name)
+{
+    static char verb[] = "ants";
+    char **words = calloc((size_t)argc + 2, sizeof *words);
+    if (!words)
+        return 1;
+    words[0] = argv[0];
+    words[1] = verb;
+    words[2] = name;
+    memcpy(words + 3, argv + 1, (size_t)(argc - 1) * sizeof *words);
+    const int code = cli_main(verbs, argc + 2, words);
+    free(words);
+    return code;
+}
+
 int main(int argc, char **argv)
 {
-    return cli_main(verbs, argc, argv);
+    char *slash = argc ? strrchr(argv[0], '/') : NULL, *name = slash ? slash + 1 : argc ? argv[0] : NULL;
+    return name && cli_ants_is(name) ? run_ants(argc, argv, name) : cli_main(verbs, argc, argv);
 }

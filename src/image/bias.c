@@ -95,6 +95,10 @@ static const clv_option rows[] = {
      .least = 8,
      .most = 1024,
      .help = "bins of that histogram"},
+    {.name = "rescale",
+     .type = CLVOX_OPTION_FLAG,
+     FIELD(rescale),
+     .help = "keep IN's range of values inside the mask"},
 };
 
 const clv_option_table clv_bias_table = {
@@ -212,6 +216,7 @@ typedef struct bias {
     clv_lattice lattice;
     clv_buffer *image, *mask;           /* of the full grid */
     clv_buffer *v, *inside, *u, *r, *f; /* of the coarse one */
+    clv_buffer *amount;                 /* how much its voxels count; inside where all do alike */
     clv_buffer *tmp[2];
     clv_buffer *points, *step, *weight; /* on the lattice */
     clv_buffer *table, *partial, *state, *counts;
@@ -243,6 +248,15 @@ static int multiply(bias *b, clv_buffer *out, const int size[3], const clv_buffe
                          (float[4]){1, 0, 0, 0});
 }
 
+/* A volume's values into image, 0 where they are not finite. */
+static int take_finite(bias *b, const clvox_volume *volume)
+{
+    const int status = clv_buffer_write(b->ctx, b->image, 0, volume->data, (size_t)b->n * sizeof(float));
+    return status < 0 ? status
+                      : clv_pointwise(b->ctx, CLV_POINTWISE_FINITE, CLV_VOLUME(b->image, b->full->size), b->image, NULL,
+                                      NULL, (float[4]){0, 0, 0, 0});
+}
+
 /* Which voxels count, and the logarithms on the coarse grid. */
 static int begin(bias *b, const clvox_volume *volume, const clvox_volume *mask)
 {
@@ -250,9 +264,7 @@ static int begin(bias *b, const clvox_volume *volume, const clvox_volume *mask)
     size_t bytes = (size_t)b->n * sizeof(float);
     clv_distribution d;
     clv_map map;
-    CLV_TRY(clv_buffer_write(b->ctx, b->image, 0, volume->data, bytes));
-    CLV_TRY(clv_pointwise(b->ctx, CLV_POINTWISE_FINITE, CLV_VOLUME(b->image, b->full->size), b->image, NULL,
-                          NULL, (float[4]){0, 0, 0, 0}));
+    CLV_TRY(take_finite(b, volume));
     if (mask) {
         CLV_TRY(clv_buffer_write(b->ctx, b->mask, 0, mask->data, bytes));
         CLV_TRY(threshold(b, b->mask, b->full->size, b->mask, 0));
@@ -264,12 +276,22 @@ static int begin(bias *b, const clvox_volume *volume, const clvox_volume *mask)
                           d.high > d.low ? (float)clv_distribution_otsu(&d) : 0));
     }
     clv_map_between(&b->grid, b->full, NULL, 0, &map);
+    if (b->o->weight) {
+        CLV_TRY(take_finite(b, b->o->weight));
+        CLV_TRY(clv_warp(b->ctx, CLV_VOLUME(b->image, b->full->size), &map, NULL, CLV_NEAREST, 0,
+                         CLV_VOLUME(b->amount, b->grid.size)));
+        CLV_TRY(threshold(b, b->image, b->full->size, b->image, 0));
+        CLV_TRY(multiply(b, b->mask, b->full->size, b->mask, b->image));
+        CLV_TRY(take_finite(b, volume));
+    }
     CLV_TRY(clv_warp(b->ctx, CLV_VOLUME(b->mask, b->full->size), &map, NULL, CLV_NEAREST, 0,
                      CLV_VOLUME(b->inside, b->grid.size)));
     CLV_TRY(clv_warp(b->ctx, CLV_VOLUME(b->image, b->full->size), &map, NULL, CLV_NEAREST, 0,
                      CLV_VOLUME(b->u, b->grid.size)));
     CLV_TRY(threshold(b, b->r, b->grid.size, b->u, 0));
     CLV_TRY(multiply(b, b->inside, b->grid.size, b->inside, b->r));
+    if (b->o->weight)
+        CLV_TRY(multiply(b, b->amount, b->grid.size, b->amount, b->inside));
     CLV_TRY(clv_pointwise(b->ctx, CLV_POINTWISE_LOG, CLV_VOLUME(b->v, b->grid.size), b->u, NULL, NULL,
                           (float[4]){1e-37f, 0, 0, 0}));
     CLV_TRY(multiply(b, b->v, b->grid.size, b->v, b->inside));
@@ -334,11 +356,13 @@ static int run_level(bias *b, int level, clvox_bias_report *report)
     CLV_TRY(clv_spline_make(b->ctx, &b->lattice, &b->grid, CLV_SPLINE_VALUES, &values));
     CLV_TRY(clv_spline_make(b->ctx, &b->lattice, &b->grid, CLV_SPLINE_NUMERATOR, &numerator));
     CLV_TRY(clv_spline_make(b->ctx, &b->lattice, &b->grid, CLV_SPLINE_DENOMINATOR, &denominator));
-    CLV_TRY(clv_spline_apply(b->ctx, &denominator, b->inside, b->grid.size, b->tmp, b->weight, points));
+    CLV_TRY(clv_spline_apply(b->ctx, &denominator, b->amount, b->grid.size, b->tmp, b->weight, points));
     for (int i = 0; i < b->o->iterations[level]; i++) {
         CLV_TRY(residual(b, &flat));
         if (flat)
             break;
+        if (b->o->weight)
+            CLV_TRY(multiply(b, b->r, b->grid.size, b->r, b->amount));
         CLV_TRY(clv_spline_apply(b->ctx, &numerator, b->r, b->grid.size, b->tmp, b->step, points));
         CLV_TRY(clv_pointwise(b->ctx, CLV_POINTWISE_DIVIDE, CLV_VOLUME(b->step, points), b->step, b->weight,
                               NULL, one));
@@ -408,6 +432,31 @@ end:
     return status;
 }
 
+/* Smallest and largest finite value inside the mask. */
+static void range_of(const clvox_volume *v, const clvox_volume *mask, float range[2])
+{
+    range[0] = INFINITY;
+    range[1] = -INFINITY;
+    for (size_t i = 0; i < clvox_grid_voxels(&v->grid); i++)
+        if (isfinite(v->data[i]) && (!mask || mask->data[i] > 0)) {
+            range[0] = fminf(range[0], v->data[i]);
+            range[1] = fmaxf(range[1], v->data[i]);
+        }
+}
+
+/* Stretches `out` so that its range inside the mask is that of volume. */
+static void rescale(const clvox_volume *volume, const clvox_volume *mask, clvox_volume *out)
+{
+    float was[2], is[2];
+    range_of(volume, mask, was);
+    range_of(out, mask, is);
+    if (!(is[1] > is[0]))
+        return;
+    const float slope = (was[1] - was[0]) / (is[1] - is[0]);
+    for (size_t i = 0; i < clvox_grid_voxels(&out->grid); i++)
+        out->data[i] = was[1] - slope * (is[1] - out->data[i]);
+}
+
 static int check(const clvox_volume *volume, const clvox_volume *mask, const clvox_bias_options *o)
 {
     int status = CLVOX_OK;
@@ -419,6 +468,9 @@ static int check(const clvox_volume *volume, const clvox_volume *mask, const clv
     if (mask && (mask->frames != 1 || !clvox_grid_equal(&mask->grid, &volume->grid)))
         return clvox_fail(CLVOX_ERROR_ARGUMENT,
                           "the mask lies on another grid than the image; resample it first");
+    if (o->weight && (o->weight->frames != 1 || !clvox_grid_equal(&o->weight->grid, &volume->grid)))
+        return clvox_fail(CLVOX_ERROR_ARGUMENT,
+                          "the weights lie on another grid than the image; resample them first");
     CLV_TRY(clv_field_check(&volume->grid));
     CLV_TRY(clv_options_check(&clv_bias_table, o));
 end:
@@ -452,7 +504,7 @@ int clvox_filter_bias(clvox_context *context, const clvox_volume *volume, const 
     clvox_bias_options standard;
     clvox_bias_report unasked;
     clvox_volume *made = NULL, *made_field = NULL;
-    clv_request requests[16];
+    clv_request requests[17];
     clvox_bias_defaults(&standard);
     bias b = {.ctx = context, .o = options ? options : &standard, .full = &volume->grid};
     report = report ? report : &unasked;
@@ -490,7 +542,9 @@ int clvox_filter_bias(clvox_context *context, const clvox_volume *volume, const 
         {&b.weight, points, "weights of control points"}, {&b.table, (size_t)b.o->bins * sizeof(float), "table"},
         {&b.partial, CLV_REDUCE_PARTIALS * sizeof(float), "partial sums"}, {&b.state, SLOTS * sizeof(float), "sums"},
         {&b.counts, CLV_DISTRIBUTION_BINS * sizeof(int32_t), "histogram"},
+        {&b.amount, coarse, "weights of voxels"}, /* the last: not always taken */
     };
+    const int buffers = b.o->weight ? 17 : 16;
     memcpy(requests, wanted, sizeof requests);
     CLV_TRY(clvox_volume_create(b.full, 1, volume->kind, &made));
     if (field)
@@ -500,8 +554,10 @@ int clvox_filter_bias(clvox_context *context, const clvox_volume *volume, const 
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
     }
-    CLV_TRY(clv_pool_take(context, requests, 16));
-    count = 16;
+    CLV_TRY(clv_pool_take(context, requests, buffers));
+    count = buffers;
+    if (!b.o->weight)
+        b.amount = b.inside;
     CLV_TRY(begin(&b, volume, mask));
     report->voxels = (size_t)b.count;
     CLV_TRY(clv_buffer_fill(context, b.points, 0, 0, points));
@@ -512,6 +568,8 @@ int clvox_filter_bias(clvox_context *context, const clvox_volume *volume, const 
         CLV_TRY(clv_watch_told(context, (level + 1.) / b.o->levels));
     }
     CLV_TRY(finish(&b, volume, made, made_field));
+    if (b.o->rescale)
+        rescale(volume, mask, made);
     *out = made;
     made = NULL;
     if (field) {

@@ -44,6 +44,7 @@ static clv_interpolation kind_of(clvox_interpolation interpolation)
            : interpolation == CLVOX_INTERPOLATE_LINEAR  ? CLV_LINEAR
            : interpolation == CLVOX_INTERPOLATE_BSPLINE ? CLV_BSPLINE
            : interpolation == CLVOX_INTERPOLATE_LANCZOS ? CLV_LANCZOS
+           : interpolation == CLVOX_INTERPOLATE_GAUSSIAN ? CLV_GAUSSIAN
                                                         : CLV_CUBIC;
 }
 

@@ -69,6 +69,8 @@ def wrong(command):
     # `clvox momentum ...` is what the header of a momentum says.
     if not words or words[0] in ("VERB", "help", "momentum") or words[0].startswith("-"):
         return None
+    if words[0] == "ants" and words[1:] and not words[1].startswith("-"):
+        return None  # options of another program
     if words[0] not in verbs:
         return f"{words[0]} is no verb"
     page = describe(words[0])

@@ -154,7 +154,12 @@ if clvox compose -t p_truth_warp.nii.gz -t p_truth_affine.txt -o chain.h5 2> log
     exits 0 clvox info none.nii.gz --json log/none.json
     json log/none.json 'j["files"][0]["mean_displacement_mm"] < 0.05'
     exits 1 clvox invert -t chain.h5 -o x.nii.gz; says 'holds 2 transforms'; one_sentence; absent x.nii.gz
-    exits 1 clvox compose -t p_truth_warp.nii.gz,-1 -o x.h5; says 'clvox invert'; absent x.h5
+    exits 0 clvox compose -t chain.h5,-1 -o back.h5
+    exits 0 clvox compose -r p_fixed.nii.gz -t identity -t chain.h5 -t back.h5 -o none.nii.gz
+    exits 0 clvox info none.nii.gz --json log/none.json
+    json log/none.json 'j["files"][0]["mean_displacement_mm"] < 0.05'
+    exits 0 clvox apply -i p_moving.nii.gz -r p_moving.nii.gz -t identity -o same.nii.gz
+    exits 0 clvox compare p_moving.nii.gz same.nii.gz; below largest_difference 1e-6
     exits 2 clvox compose -t shift.txt --format mrtrix -o x.h5; says format
 else
     says libhdf5-dev

@@ -111,6 +111,89 @@ static void what_is_not_finite_stays_and_counts_for_nothing(void **state)
     free(truth);
 }
 
+/* A slab is brightened: weights of 0 there are the mask without it, equal ones are none, small ones nearly 0. */
+static void weights_say_how_much_voxels_count(void **state)
+{
+    (void)state;
+    static const float in_slab[] = {0, 2, 1e-4f}, elsewhere[] = {3, 2, 1};
+    clvox_bias_options o;
+    clvox_volume *want[2], *out, *mask, *weight;
+    float *truth;
+    clvox_volume *in = uneven((const int[3]){41, 37, 29}, (const double[3]){3, 3, 4}, &truth);
+    const size_t n = clvox_grid_voxels(&in->grid);
+    assert_ok(clvox_volume_create(&in->grid, 1, CLVOX_KIND_SCALAR, &mask));
+    assert_ok(clvox_volume_create(&in->grid, 1, CLVOX_KIND_SCALAR, &weight));
+    clvox_bias_defaults(&o);
+    o.levels = 2;
+    o.shrink = 2;
+    for (int k = 0; k < 2; k++) {
+        for (size_t i = 0; i < n; i++) {
+            const bool slab = i / 41 % 37 > 24;
+            in->data[i] *= slab && !k ? 1.5f : 1;
+            mask->data[i] = k || !slab;
+        }
+        assert_ok(clvox_filter_bias(ctx, in, mask, &o, &want[k], NULL, NULL));
+    }
+    o.weight = weight;
+    for (int k = 0; k < 3; k++) {
+        double error = 0, other = 0;
+        for (size_t i = 0; i < n; i++)
+            weight->data[i] = i / 41 % 37 > 24 ? i % 2 || k ? in_slab[k] : NAN : elsewhere[k];
+        assert_ok(clvox_filter_bias(ctx, in, mask, &o, &out, NULL, NULL));
+        for (size_t i = 0; i < n; i++)
+            if (in->data[i] > 0 && i / 41 % 37 <= 24) {
+                error = fmax(error, fabs((double)(out->data[i] / want[k == 1]->data[i]) - 1));
+                other = fmax(other, fabs((double)(out->data[i] / want[k != 1]->data[i]) - 1));
+            }
+        assert_that(other > .01 && (k == 2 ? error < other : error < 1e-4), "%d: %g of its own, %g of the other", k, error,
+                    other);
+        clvox_volume_destroy(&out);
+    }
+    weight->grid.to_ras[0][3] += 5;
+    assert_int_equal(clvox_filter_bias(ctx, in, NULL, &o, &out, NULL, NULL), CLVOX_ERROR_ARGUMENT);
+    clvox_volume_destroy(&in);
+    clvox_volume_destroy(&mask);
+    clvox_volume_destroy(&weight);
+    clvox_volume_destroy(&want[0]);
+    clvox_volume_destroy(&want[1]);
+    free(truth);
+}
+
+static void rescaling_keeps_the_range_inside_the_mask(void **state)
+{
+    (void)state;
+    clvox_bias_options o;
+    clvox_volume *out, *plain, *mask;
+    float *truth, range[2][2] = {{INFINITY, -INFINITY}, {INFINITY, -INFINITY}};
+    clvox_volume *in = uneven((const int[3]){23, 21, 17}, (const double[3]){4, 4, 4}, &truth);
+    assert_ok(clvox_volume_create(&in->grid, 1, CLVOX_KIND_SCALAR, &mask));
+    const size_t n = clvox_grid_voxels(&in->grid);
+    for (size_t i = 0; i < n; i++)
+        mask->data[i] = in->data[i] > 40;
+    in->data[0] = 1e4f; /* outside the mask it sets no range */
+    clvox_bias_defaults(&o);
+    o.levels = 1;
+    assert_ok(clvox_filter_bias(ctx, in, mask, &o, &plain, NULL, NULL));
+    o.rescale = 1;
+    assert_ok(clvox_filter_bias(ctx, in, mask, &o, &out, NULL, NULL));
+    double largest = 0;
+    for (size_t i = 0; i < n; i++)
+        if (mask->data[i] > 0) {
+            const float v[] = {in->data[i], out->data[i]};
+            for (int k = 0; k < 2; k++) {
+                range[k][0] = fminf(range[k][0], v[k]);
+                range[k][1] = fmaxf(range[k][1], v[k]);
+            }
+            largest = fmax(largest, fabs((double)(out->data[i] - plain->data[i])));
+        }
+    assert_true(fabsf(range[0][0] - range[1][0]) < 1e-3f && fabsf(range[0][1] - range[1][1]) < 1e-3f && largest > 1);
+    clvox_volume_destroy(&in);
+    clvox_volume_destroy(&out);
+    clvox_volume_destroy(&plain);
+    clvox_volume_destroy(&mask);
+    free(truth);
+}
+
 static void a_constant_image_stays_and_nonsense_is_refused(void **state)
 {
     (void)state;
@@ -226,6 +309,8 @@ int main(void)
     test_case(sharpening_pulls_values_to_the_peaks, "sharpening pulls values to the peaks");
     test_case(a_known_field_is_found, "a known field is found");
     test_case(what_is_not_finite_stays_and_counts_for_nothing, "what is not finite stays and counts for nothing");
+    test_case(weights_say_how_much_voxels_count, "weights say how much voxels count");
+    test_case(rescaling_keeps_the_range_inside_the_mask, "rescaling keeps the range inside the mask");
     test_case(a_constant_image_stays_and_nonsense_is_refused, "a constant image stays and nonsense is refused");
     return test_run("bias", harness_close);
 }

@@ -56,7 +56,7 @@ int cmd_apply(command *cli, int argc, char **argv)
     static const clvox_interpolation methods[] = {CLVOX_INTERPOLATE_AUTO,    CLVOX_INTERPOLATE_LINEAR,
                                                   CLVOX_INTERPOLATE_NEAREST, CLVOX_INTERPOLATE_CUBIC,
                                                   CLVOX_INTERPOLATE_LABEL,   CLVOX_INTERPOLATE_BSPLINE,
-                                                  CLVOX_INTERPOLATE_LANCZOS};
+                                                  CLVOX_INTERPOLATE_LANCZOS, CLVOX_INTERPOLATE_GAUSSIAN};
     static const clvox_reorientation kinds[] = {CLVOX_REORIENT_AUTO, CLVOX_REORIENT_FINITE_STRAIN,
                                                 CLVOX_REORIENT_PRINCIPAL, CLVOX_REORIENT_NONE};
     const char *points = NULL, *shape[CLI_SHAPE_KINDS] = {NULL}, *list = NULL, *summary = NULL;
@@ -82,7 +82,7 @@ int cmd_apply(command *cli, int argc, char **argv)
          CLVOX_GROUP_IMAGES, .basic = true},
         {"output", 'o', CLI_OUT, &a.out, "OUT", "the file to write",
          CLVOX_GROUP_IMAGES, .basic = true},
-        {"interp", 0, CLI_CHOICE, &interp, "auto|linear|nearest|cubic|label|bspline|lanczos",
+        {"interp", 0, CLI_CHOICE, &interp, "auto|linear|nearest|cubic|label|bspline|lanczos|gaussian",
          "auto: label for label images, else linear",
          CLVOX_GROUP_QUALITY, .basic = true},
         {"outside", 0, CLI_NUMBER, &outside, "VALUE", "value beyond the border of IMAGE (default 0)",

@@ -20,12 +20,13 @@ static void report(command *cli, const clvox_bias_options *o, const clvox_bias_r
 
 int cmd_filter_n4(command *cli, int argc, char **argv)
 {
-    const char *out_path = NULL, *mask_path = NULL, *field_path = NULL, *given[CLVOX_MAX_OPTIONS] = {NULL};
+    const char *out_path = NULL, *mask_path = NULL, *weight_path = NULL, *field_path = NULL, *given[CLVOX_MAX_OPTIONS] = {NULL};
     clvox_bias_options o;
     clvox_bias_report found;
     const cli_option options[] = {
         {"output", 'o', CLI_OUT, &out_path, "OUT", "the corrected image"},
         {"mask", 0, CLI_TEXT, &mask_path, "FILE", "estimate where this is above 0 (default: Otsu's threshold)"},
+        {"weight", 0, CLI_TEXT, &weight_path, "FILE", "how much each voxel counts"},
         {"field", 0, CLI_OUT, &field_path, "FILE", "also write the bias field"},
         {0},
     };
@@ -36,7 +37,7 @@ int cmd_filter_n4(command *cli, int argc, char **argv)
         .least = 1,
         .most = 1,
     };
-    clvox_volume *in = NULL, *mask = NULL, *out = NULL, *field = NULL;
+    clvox_volume *in = NULL, *mask = NULL, *weight = NULL, *out = NULL, *field = NULL;
     char **words;
     clvox_bias_defaults(&o);
     int count, status = cli_parse(cli, &usage, argc, argv, &words, &count);
@@ -46,9 +47,11 @@ int cmd_filter_n4(command *cli, int argc, char **argv)
         return cli_misuse("-o OUT is missing");
     if ((status = cli_settle_fields(clvox_bias_table(), given, &o)))
         return status;
-    const cli_input inputs[] = {{words[0], &in, 0}, {mask_path, &mask, CLI_AS_MASK}};
-    CLI_TRY(cli_load(cli, inputs, 2, NULL, NULL, true));
+    const cli_input inputs[] = {{words[0], &in, 0}, {mask_path, &mask, CLI_AS_MASK}, {weight_path, &weight, 0}};
+    CLI_TRY(cli_load(cli, inputs, 3, NULL, NULL, true));
     CLI_TRY(cli_on_grid(mask_path, mask, words[0], in));
+    CLI_TRY(cli_on_grid(weight_path, weight, words[0], in));
+    o.weight = weight;
     clvox_record_fields(cJSON_AddObjectToObject(cli->log, "options"), clvox_bias_table(), &o);
     status = clvox_filter_bias(cli->ctx, in, mask, &o, &out, field_path ? &field : NULL, &found);
     if (status < 0) {
@@ -63,6 +66,7 @@ int cmd_filter_n4(command *cli, int argc, char **argv)
 end:
     clvox_volume_destroy(&in);
     clvox_volume_destroy(&mask);
+    clvox_volume_destroy(&weight);
     clvox_volume_destroy(&out);
     clvox_volume_destroy(&field);
     return status;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes ITK's transforms in HDF5 with libhdf5. */
 #include <hdf5.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@ static bool put(hid_t file, const char *name, hid_t stored, hid_t memory, size_t
     hid_t space = H5Screate_simple(1, &size, NULL), list = H5Pcreate(H5P_DATASET_CREATE);
     if (packed) {
         H5Pset_chunk(list, 1, &chunk);
+        H5Pset_shuffle(list);
         H5Pset_deflate(list, 4);
     }
     hid_t data = H5Dcreate2(file, name, stored, space, H5P_DEFAULT, list, H5P_DEFAULT);
@@ -71,6 +73,12 @@ static bool put_parameters(hid_t file, const char *member, hid_t stored, hid_t m
     return put(file, name, stored, memory, count, values, count > 1000);
 }
 
+/* To 2^-10 mm, so that the last bits of displacements are 0 and pack well. */
+static float rounded(float mm)
+{
+    return ldexpf(rintf(ldexpf(mm, 10)), -10);
+}
+
 static bool put_transform(hid_t file, int number, const clvox_transform *t)
 {
     char member[64];
@@ -99,7 +107,7 @@ static bool put_transform(hid_t file, int number, const clvox_transform *t)
     }
     for (size_t i = 0; i < voxels; i++)
         for (size_t c = 0; c < 3; c++) {
-            float u = t->warp->data[c * voxels + i];
+            const float u = rounded(t->warp->data[c * voxels + i]);
             vectors[3 * i + c] = c < 2 ? 0.0f - u : u;
         }
     bool good = put_class(file, number, "DisplacementFieldTransform_float_3_3", member) &&

@@ -45,7 +45,7 @@ _LETTERS: Dict[str, Dict[str, Any]] = {
     "sr": {"linear": "rigid"}, "so": {"linear": "none"}, "b": {}, "br": {"linear": "rigid"}, "bo": {"linear": "none"}}
 _METRICS = {"mattes": "mi", "mi": "mi", "gc": "ncc", "meansquares": "ssd", "demons": "ssd", "cc": "lncc"}
 _INTERPOLATORS = {"linear": "linear", "nearestneighbor": "nearest", "multilabel": "label", "genericlabel": "label",
-                  "bspline": "bspline", "lanczoswindowedsinc": "lanczos", "welchwindowedsinc": "lanczos",
+                  "gaussian": "gaussian", "bspline": "bspline", "lanczoswindowedsinc": "lanczos", "welchwindowedsinc": "lanczos",
                   "hammingwindowedsinc": "lanczos", "cosinewindowedsinc": "lanczos"}
 
 

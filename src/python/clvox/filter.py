@@ -92,13 +92,16 @@ def tv(image: ImageLike, mask: Optional[ImageLike] = None, *, progress: Watcher 
 
 
 @with_options("filter n4")
-def n4(image: ImageLike, mask: Optional[ImageLike] = None, *, progress: Watcher = None, context: Optional[Context] = None,
-       **options: Unpack[N4Options]) -> Tuple[Volume, Volume]:
-    """Corrects uneven brightness. Returns the corrected image and the field that it was divided by."""
+def n4(image: ImageLike, mask: Optional[ImageLike] = None, weight: Optional[ImageLike] = None, *, progress: Watcher = None,
+       context: Optional[Context] = None, **options: Unpack[N4Options]) -> Tuple[Volume, Volume]:
+    """Corrects uneven brightness; weight: how much voxels count. Returns the corrected image and the field that it was divided by."""
     struct, out, field = _abi.clvox_bias_options(), ctypes.POINTER(_abi.clvox_volume)(), ctypes.POINTER(_abi.clvox_volume)()
     lib.clvox_bias_defaults(struct)
     held = volume(image)
     set_options("filter n4", options, struct, float(min(held.spacing)))
+    weights = optional(weight)
+    if weights is not None:
+        struct.weight = ctypes.pointer(weights)
     call(lib.clvox_filter_bias, context_or_own(context), held.struct(), optional(mask), struct, out, field, None,
          progress=progress)
     return Volume._adopt(out), Volume._adopt(field)

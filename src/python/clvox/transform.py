@@ -114,7 +114,7 @@ def apply(image: ImageLike, reference: ImageLike, transforms: Transforms = (), *
     """Resamples an image onto the grid of `reference` through a chain of transforms, the last of which is applied first:
     apply(moving, fixed, [warp, matrix]).
 
-    interp: "auto" (label for label maps, else linear), "nearest", "linear", "cubic", "label", "bspline", "lanczos".
+    interp: "auto" (label for label maps, else linear), "nearest", "linear", "cubic", "label", "bspline", "lanczos", "gaussian".
     outside: the value of voxels that look beyond the image. progress: called with a Step while the device works; what it
     raises stops. True: a bar on standard error. Returns a Volume."""
     source, target = volume(image).struct(), volume(reference)

@@ -3,7 +3,7 @@
 #include "op/field/warp.h"
 #include "ref/field/warp.h"
 
-static const char *const kinds[] = {"nearest", "linear", "cubic", "label", "B-spline", "Lanczos"};
+static const char *const kinds[] = {"nearest", "linear", "cubic", "label", "B-spline", "Lanczos", "Gaussian"};
 
 typedef struct setup {
     int in[3], out[3];
@@ -138,7 +138,7 @@ static void against_reference(void **state)
 int main(void)
 {
     harness_open();
-    for (int kind = 0; kind <= REF_LANCZOS; kind++) {
+    for (int kind = 0; kind <= REF_GAUSSIAN; kind++) {
         /* Tiles of a variant differ in the work-group alone: all of them for
          * linear, the first of each variant for the others. */
         if (kind == REF_LINEAR)

@@ -28,10 +28,17 @@ static double at(const float *in, const int n[3], int kind, int x, int y, int z)
     return in[((size_t)i[2] * (size_t)n[1] + (size_t)i[1]) * (size_t)n[0] + (size_t)i[0]];
 }
 
+static bool holds(const int n[3], int x, int y, int z)
+{
+    return x >= 0 && x < n[0] && y >= 0 && y < n[1] && z >= 0 && z < n[2];
+}
+
 /* Weight of the voxel at distance d: the textbook kernels, of Keys (a = -1/2) where cubic. */
 static double weight(int kind, double d)
 {
     d = fabs(d);
+    if (kind == REF_GAUSSIAN) /* what the voxel covers */
+        return d < 1.5 ? (erf((d + .5) * M_SQRT1_2) - erf((d - .5) * M_SQRT1_2)) / 2 : 0;
     if (kind == REF_BSPLINE)
         return d < 1 ? 2. / 3 - d * d + d * d * d / 2 : d < 2 ? (2 - d) * (2 - d) * (2 - d) / 6 : 0;
     if (kind == REF_LANCZOS)
@@ -54,7 +61,7 @@ double ref_sample(const float *in, const int n[3], const double p[3], int kind, 
         if (fabs(p[a] + 0.5) < slack || fabs(p[a] - (n[a] - 0.5)) < slack)
             *unsure = 1;
         q[a] = fmin(fmax(p[a], 0), n[a] - 1);
-        if (kind == REF_NEAREST && fabs(q[a] - floor(q[a]) - 0.5) < slack)
+        if ((kind == REF_NEAREST || kind == REF_GAUSSIAN) && fabs(q[a] - floor(q[a]) - 0.5) < slack)
             *unsure = 1;
         /* A weight of nearly 0 times NaN is NaN or nothing. */
         if (kind != REF_NEAREST && fabs(q[a] - rint(q[a])) < slack && fabs(q[a] - rint(q[a])) > 0)
@@ -73,6 +80,8 @@ double ref_sample(const float *in, const int n[3], const double p[3], int kind, 
                 double w = weight(kind, base[0] + dx - q[0]) * weight(kind, base[1] + dy - q[1]) *
                            weight(kind, base[2] + dz - q[2]);
                 double v = at(in, n, kind, base[0] + dx, base[1] + dy, base[2] + dz);
+                if (kind == REF_GAUSSIAN && !holds(n, base[0] + dx, base[1] + dy, base[2] + dz))
+                    continue;
                 if (w == 0)
                     continue;
                 sum += w * v;
@@ -89,7 +98,7 @@ double ref_sample(const float *in, const int n[3], const double p[3], int kind, 
                 votes[k] += w;
             }
     if (kind != REF_LABEL)
-        return kind == REF_LANCZOS ? sum / weights : sum;
+        return kind == REF_LANCZOS || kind == REF_GAUSSIAN ? sum / weights : sum;
     int best = 0;
     for (int k = 1; k < labels; k++)
         if (votes[k] > votes[best] || (votes[k] == votes[best] && label[k] < label[best]))

@@ -4,7 +4,7 @@
 
 #include "op/field/warp.h"
 
-enum { REF_NEAREST, REF_LINEAR, REF_CUBIC, REF_LABEL, REF_BSPLINE, REF_LANCZOS };
+enum { REF_NEAREST, REF_LINEAR, REF_CUBIC, REF_LABEL, REF_BSPLINE, REF_LANCZOS, REF_GAUSSIAN };
 
 /* Position of output voxel (x, y, z), field planar on the output grid or NULL. */
 void ref_position(const clv_map *map, const float *field, const int size[3], int x, int y, int z,
