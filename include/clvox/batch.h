@@ -136,7 +136,7 @@ typedef struct clvox_pairs_options {
     int jobs;       /* pairs that are written at once beside each registration; 0: the threads, at most 4 */
     int dry_run;    /* 1: find what is there already, write nothing */
     const char *head; /* the JSON object that logs begin with; NULL: program, version, date, device */
-    /* Tells the logs what contexts have said: line number `at`; NULL: no more. May be NULL. */
+    /* Gives the logs the remarks of contexts: line number `at`; NULL: no more. May be NULL. */
     const char *(*heard)(void *user, int at);
     /* Lines for the user: level 0 what matters in any case, 1 remarks. NULL: none. */
     clvox_log log;

@@ -72,7 +72,7 @@ CLVOX_API int clvox_surface_write_with(const clvox_surface *surface, int lps, co
  * its content begins. A file that cannot be read is none. */
 CLVOX_API int clvox_surface_is_file(const char *path);
 
-/* Whether clvox_surface_write could take this name, said before long work:
+/* Whether clvox_surface_write could take this name, for a check before long work:
  * CLVOX_ERROR_ARGUMENT where its ending is no format's. */
 CLVOX_API int clvox_surface_check_name(const char *path);
 

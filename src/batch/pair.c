@@ -329,7 +329,7 @@ static void settle_all(clv_pair *p)
         }
 }
 
-/* Enters what contexts have said meanwhile. */
+/* Enters the remarks that contexts have made meanwhile. */
 static void record_heard(clv_pair *p)
 {
     const char *line;

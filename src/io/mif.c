@@ -141,7 +141,7 @@ static int take_file(const char *path, const clv_text_header *h, clv_volume_head
     if (space) {
         offset = strtoull(space + 1, &end, 10);
         if (end == space + 1 || *end || offset > INT64_MAX)
-            return clv_header_damaged(path, "the values are said to start at byte \"%.30s\"", space + 1);
+            return clv_header_damaged(path, "the values start at byte \"%.30s\"", space + 1);
         *space = 0;
     }
     out->offset = offset;

@@ -149,7 +149,7 @@ static int take_directions(nrrd *n, const char *text)
         found += n->spatial[a];
     }
     if (found > 3)
-        return clv_header_damaged(n->path, "%d axes are said to be in space", found);
+        return clv_header_damaged(n->path, "it puts %d axes in space", found);
     return CLVOX_OK;
 }
 
@@ -180,7 +180,7 @@ static int take_space(nrrd *n)
     };
     const char *text = get(n, "space"), *directions = get(n, "space directions");
     int status = CLVOX_OK;
-    memcpy(n->sign, spaces[2].sign, sizeof n->sign); /* where it is not said, as ITK takes it */
+    memcpy(n->sign, spaces[2].sign, sizeof n->sign); /* the default of ITK */
     for (size_t s = 0; text && s < 3; s++) {
         size_t length = strlen(spaces[s].name);
         if ((!strncasecmp(text, spaces[s].name, length) && (!text[length] || text[length] == '-')) ||

@@ -43,7 +43,7 @@ typedef struct clv_axis {
 
 enum { CLV_MAX_AXES = 8 };
 
-/* mm: places of a voxel that are farther apart are said to be different. */
+/* mm: places of a voxel that are farther apart count as different. */
 #define CLV_FORMS_APART 0.1
 
 typedef struct clv_volume_header {

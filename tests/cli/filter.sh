@@ -199,7 +199,7 @@ exits 2 clvox filter blur t.nii.gz -o x.nii; says 'gaussian, sobel, unsharp'
 exits 2 clvox filter sobel t.nii.gz k.nii -o x.nii; says 'not expected'
 absent x.nii
 
-begin "what cannot be done is said in one sentence"
+begin "impossible requests are refused in one sentence"
 exits 1 clvox filter gaussian labels.nii.gz -o x.nii --sigma 2mm; one_sentence; says 'labels are names'
 exits 1 clvox filter sobel labels.nii.gz -o x.nii; one_sentence; says 'labels.nii.gz: labels are names'
 for verb in n4 nlm tv median winsorize 'match -r t.nii.gz'; do

@@ -120,7 +120,7 @@ exits 0 clvox apply -i p_moving.nii.gz -r p_moving.nii.gz -t mirror.txt -o mirro
 exits 1 clvox register -f p_fixed.nii.gz -m mirrored.nii -o k --deform none --strict -q; says 'are left and right exchanged'
 json k.json 'j["result"]["suspicions"] == ["mirrored"]'
 
-begin "an orientation that is assumed is said"
+begin "an orientation that is assumed is reported"
 exits 0 clvox apply -i p_moving.nii.gz -r p_moving.nii.gz -o unplaced.nii
 printf '\0\0\0\0' | dd of=unplaced.nii bs=1 seek=252 conv=notrunc 2> log/dd # the codes of qform and sform
 exits 0 clvox register -f p_fixed.nii.gz -m unplaced.nii -o k --deform none --no-picture

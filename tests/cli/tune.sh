@@ -17,7 +17,7 @@ json log/t.json 'all(len(c["samples"]) >= 1 and c["seconds"] > 0 for r in j["tun
 [ "$(head -c 15 w.txt)" = 'clvox wisdom 3,' ] || complain "the file does not say what it is"
 [ "$(sed 1d w.txt | cut -f 6,8)" = "$(printf 'copy\t0')" ] || complain "one choice for small volumes is not what is kept"
 
-begin "what cannot be measured is said, and a file that was not written is not named"
+begin "an impossible measurement is reported, and a file that was not written is not named"
 mv w.txt kept.txt
 exits 1 tune --kernel reduce_last -q; one_sentence; says reduce_last; prints 'not measured'; absent w.txt
 grep -q 'wisdom: ' log/err && complain "it names a file that it did not write"

@@ -232,7 +232,7 @@ static void keep_summary(list *l)
     if (!l->summary || cli_seconds() - l->written < 1)
         return;
     (void)clvox_table_write(l->summary, print_summary,
-                            l); /* a failure is said at the end, by the last of them */
+                            l); /* the last attempt, at the end, reports a failure */
     l->written = cli_seconds();
 }
 

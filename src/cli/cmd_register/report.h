@@ -53,7 +53,7 @@ char *cli_register_suspicions(unsigned suspicions, char *out);
  * CLVOX_ERROR_DATA with a sentence when there is one and strict is set. */
 int cli_register_doubts(const command *cli, const clvox_register_result *result, bool strict);
 
-/* Which tissues are compared, said before the plan and entered into the log. */
+/* Reports before the plan which tissues are compared, and enters them into the log. */
 void cli_register_posteriors_plan(command *cli, const clvox_posteriors *posteriors);
 /* How unlike they are, likewise. */
 void cli_register_posteriors(command *cli, const clvox_posteriors *posteriors,
