@@ -20,11 +20,13 @@
 #include "io/labels.h"
 
 /* ---- formats ------------------------------------------------------------ */
+#include "io/formats.h"
 
-/* The first format takes, and refuses in its words, what neither the name nor another format claims. */
-static const clv_volume_format *const formats[] = {
-    &clv_nifti_format, &clv_mgh_format, &clv_nrrd_format, &clv_mif_format, &clv_meta_format,
-};
+/* CLV_VOLUME_FORMATS(row) is the list of meson.build. */
+#define DECLARE(name) extern const clv_volume_format clv_##name##_format;
+CLV_VOLUME_FORMATS(DECLARE)
+#define ROW(name) &clv_##name##_format,
+static const clv_volume_format *const formats[] = {CLV_VOLUME_FORMATS(ROW)};
 enum { FORMATS = sizeof formats / sizeof *formats, LOOK = 4096 };
 /* Kernels count the values of three components in 32 bits. */
 enum { MOST_VOXELS = INT_MAX / 3 };

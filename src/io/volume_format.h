@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Formats of volumes. A format is one file, which understands and makes
- * headers, and one row of the table in volume_file.c, which moves the values. */
+ * headers and ends with its row, and its name in the list of meson.build; volume_file.c moves the values. */
 #ifndef CLV_IO_VOLUME_FORMAT_H
 #define CLV_IO_VOLUME_FORMAT_H
 
@@ -95,9 +95,6 @@ typedef struct clv_volume_format {
     int (*make)(const char *path, const clvox_volume *volume, int intent, clv_volume_header *out,
                 uint8_t **bytes, size_t *size);
 } clv_volume_format;
-
-extern const clv_volume_format clv_nifti_format, clv_mgh_format, clv_nrrd_format, clv_mif_format,
-    clv_meta_format;
 
 /* A format of volumes that clvox does not read, told by content or else by name. */
 typedef struct clv_foreign_format clv_foreign_format;
