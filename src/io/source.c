@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "base/file.h"
+#include "base/seen.h"
 #include "base/spares.h"
 #include "clvox/threads.h"
 #include "base/status.h"
@@ -136,6 +138,7 @@ typedef struct reading {
     uint8_t *packed;       /* the compressed file */
     uint8_t *whole;        /* decompressed, where pieces cannot be delivered as they come */
     size_t whole_size;
+    uint32_t *crc;         /* of the pieces of the file itself */
     uint8_t **scratch;     /* by worker */
     struct libdeflate_decompressor **decompressors; /* by worker */
     clv_bgzf_index index;
@@ -158,6 +161,7 @@ static int read_piece(void *user, size_t index, int worker)
     CLV_TRY(scratch_of(r, worker, PIECE, &bytes));
     CLV_TRY(clv_file_read_at(r->source->fd, r->source->path, bytes, size,
                              r->source->start + r->offset + at));
+    r->crc[index] = libdeflate_crc32(0, bytes, size);
     CLV_TRY(r->consume(r->user, bytes, size, at));
 end:
     return status;
@@ -176,7 +180,10 @@ static int load_piece(void *user, size_t index, int worker)
     (void)worker;
     reading *r = user;
     size_t file = (size_t)r->source->size, at = index * PIECE, size = file - at < PIECE ? file - at : PIECE;
-    return clv_file_read_at(r->source->fd, r->source->path, r->packed + at, size, r->source->start + at);
+    const int status =
+        clv_file_read_at(r->source->fd, r->source->path, r->packed + at, size, r->source->start + at);
+    r->crc[index] = status < 0 ? 0 : libdeflate_crc32(0, r->packed + at, size);
+    return status;
 }
 
 /* Decompresses a run of blocks, each to its place in `whole`, or to scratch
@@ -287,6 +294,32 @@ end:
     return status;
 }
 
+/* Leaves the CRC-32 of the file for its log: of the pieces that were read, and of what stands before and
+ * behind them, unless that is much. */
+static void leave_crc(const reading *r, uint64_t first, uint64_t length)
+{
+    const clv_source *s = r->source;
+    const uint64_t from = s->start + first, to = from + length, end = s->start + s->size;
+    uint32_t crc = 0;
+    uint8_t *bytes = end - length > 16 * PIECE ? NULL : malloc(PIECE);
+    if (!bytes)
+        return;
+    for (uint64_t at = 0, size; at < end; at += size) {
+        const bool inside = at >= from && at < to;
+        const uint64_t limit = at < from ? from : inside ? to : end;
+        size = limit - at < PIECE ? limit - at : PIECE;
+        if (inside)
+            crc = (uint32_t)crc32_combine(crc, r->crc[(at - from) / PIECE], (z_off_t)size);
+        else if (clv_file_read_at(s->fd, s->path, bytes, (size_t)size, at) >= 0)
+            crc = libdeflate_crc32(crc, bytes, (size_t)size);
+        else
+            goto end;
+    }
+    clv_seen_crc(s->path, crc);
+end:
+    free(bytes);
+}
+
 int clv_source_check(const clv_source *source, uint64_t offset, size_t total)
 {
     uint64_t needed;
@@ -312,14 +345,18 @@ int clv_source_read(const clv_source *source, uint64_t offset, size_t total, clv
     CLV_TRY(clv_source_check(source, offset, total));
     if (source->packing > CLV_PACKED_GZIP)
         return clv_encoding_read(source, offset, total, consume, user);
+    const uint64_t first = source->gzip ? 0 : offset, length = source->gzip ? source->size : total;
+    r.crc = calloc((size_t)(length / PIECE) + 1, sizeof *r.crc);
     r.scratch = calloc((size_t)workers, sizeof *r.scratch);
     r.decompressors = calloc((size_t)workers, sizeof *r.decompressors);
-    if (!r.scratch || !r.decompressors)
+    if (!r.crc || !r.scratch || !r.decompressors)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", source->path);
     else if (source->gzip)
         status = read_gzip(&r);
     else
         status = clvox_parallel((total + PIECE - 1) / PIECE, read_piece, &r);
+    if (status >= 0)
+        leave_crc(&r, first, length);
 end:
     for (int i = 0; i < workers; i++) {
         if (r.scratch)
@@ -327,6 +364,7 @@ end:
         if (r.decompressors && r.decompressors[i])
             libdeflate_free_decompressor(r.decompressors[i]);
     }
+    free(r.crc);
     free(r.scratch);
     free(r.decompressors);
     clv_large_free(r.packed);

@@ -2,25 +2,28 @@
 /* Volumes from and to files: which format a file has, and how values move. */
 #include "io/volume_file.h"
 
+#include <libdeflate.h>
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/file.h"
 #include "base/matrix.h"
+#include "base/seen.h"
 #include "base/spares.h"
 #include "clvox/threads.h"
 #include "base/status.h"
 #include "io/bgzf.h"
 #include "io/convert.h"
+#include "io/formats.h"
 #include "io/labels.h"
 
 /* ---- formats ------------------------------------------------------------ */
-#include "io/formats.h"
 
 /* CLV_VOLUME_FORMATS(row) is the list of meson.build. */
 #define DECLARE(name) extern const clv_volume_format clv_##name##_format;
@@ -325,6 +328,11 @@ static int open_header(const char *path, opened *o, clv_volume_header *h)
         CLV_TRY(clv_source_head(&o->source, bytes, format->head, &got));
     }
     CLV_TRY(format->parse(&o->source, bytes, got, h));
+    clvox_input_facts facts = {
+        .unplaced = h->unplaced, .forms_gap = h->forms_gap, .odd_pixdim = h->odd_pixdim};
+    memcpy(facts.pixdim, h->pixdim, sizeof facts.pixdim);
+    clvox_grid_spacing(&h->grid, facts.spacing);
+    clv_seen_header(path, &facts);
 end:
     if (bytes != look)
         free(bytes);
@@ -353,29 +361,46 @@ end:
     return status;
 }
 
-int clvox_volume_pixdim(const char *path, double pixdim[3], double spacing[3])
+static int find_crc(const char *path, uint32_t *crc)
 {
-    CLV_GIVEN_OR(0, path, pixdim, spacing);
-    opened o;
-    clv_volume_header header;
-    const bool odd = open_header(path, &o, &header) >= 0 && header.odd_pixdim;
-    memcpy(pixdim, header.pixdim, sizeof header.pixdim);
-    if (odd)
-        clvox_grid_spacing(&header.grid, spacing);
-    close_file(&o, &header);
-    return odd;
+    enum { CHUNK = 1 << 20 };
+    uint64_t size;
+    int fd = -1, status;
+    uint8_t *chunk = malloc(CHUNK);
+    *crc = 0;
+    if (!chunk)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
+    CLV_TRY(clv_file_open(path, &fd, &size));
+    for (uint64_t at = 0; at < size; at += CHUNK) {
+        const size_t some = size - at < CHUNK ? (size_t)(size - at) : CHUNK;
+        CLV_TRY(clv_file_read_at(fd, path, chunk, some, at));
+        *crc = libdeflate_crc32(*crc, chunk, some);
+    }
+end:
+    if (fd >= 0)
+        close(fd);
+    free(chunk);
+    return status;
 }
 
-double clv_volume_forms_gap(const char *path, bool *unplaced)
+int clvox_input_look(const char *path, clvox_input_facts *out)
 {
+    CLV_GIVEN(path, out);
+    bool crc, header;
     opened o;
-    clv_volume_header header;
-    bool readable = open_header(path, &o, &header) >= 0;
-    double gap = readable ? header.forms_gap : 0;
-    if (unplaced)
-        *unplaced = readable && header.unplaced;
-    close_file(&o, &header);
-    return gap;
+    clv_volume_header h;
+    uint32_t found;
+    clv_seen_find(path, out, &crc, &header);
+    if (crc)
+        return CLVOX_OK;
+    const int status = find_crc(path, &found);
+    if (!header) { /* this leaves it, if the file is a volume */
+        open_header(path, &o, &h);
+        close_file(&o, &h);
+        clv_seen_find(path, out, &crc, &header);
+    }
+    out->crc = found;
+    return status;
 }
 
 int clv_volume_grid(const char *path, clvox_grid *grid)
@@ -738,14 +763,4 @@ int clvox_grid_read(const char *path, clvox_grid *out)
 {
     CLV_GIVEN(path, out);
     return clv_volume_grid(path, out);
-}
-
-double clvox_volume_forms_gap(const char *path, int *unplaced)
-{
-    CLV_GIVEN_OR(0, path);
-    bool neither = false;
-    double gap = clv_volume_forms_gap(path, &neither);
-    if (unplaced)
-        *unplaced = neither;
-    return gap;
 }

@@ -17,11 +17,6 @@ int clv_volume_write(const clvox_volume *volume, int intent, const char *path);
  * volume of RGB24. Otherwise as clvox_volume_write. */
 int clv_volume_write_colours(const clvox_grid *grid, const uint8_t *rgb, const char *path);
 
-/* How far apart a volume's sform and qform place a voxel, at most, in mm; 0
- * where they agree, where one is missing, and for what is no volume. *unplaced
- * (may be NULL): it has neither, so that its orientation is assumed. */
-double clv_volume_forms_gap(const char *path, bool *unplaced);
-
 /* Takes the world position of each voxel from its three frames, in place. */
 void clv_positions_to_displacements(clvox_volume *volume);
 
