@@ -9,6 +9,130 @@
 #ifndef PAPER
 #define PAPER 0
 #endif
+#if PART == STEP_ROW || PART == SUMS_ROW
+/* The widest vectors that a processor takes well, and the differences of so many voxels in a
+ * row at once. What no link leads to is left out lane by lane, and so may be anything:
+ * NaN, or the next row where a row ends. Rows beside the volume are the row itself. */
+
+#include "common/field_row.clh"
+#include "tensor/links.clh"
+
+#ifdef __AVX512F__
+#define WIDE 16
+typedef float16 wide;
+typedef int16 wide_int;
+typedef uchar16 wide_links;
+#define LANES ((int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))
+/* v moved on by a lane; the last of those before comes first. */
+#define MOVED(before, v) ((float16)((before).sf, (v).s0, (v).s12, (v).s3456, (v).s789abcde))
+#define TO_INTS(v) convert_int16(v)
+/* Else the compiler takes such vectors apart. */
+#define INLINED static inline __attribute__((always_inline, __min_vector_width__(512)))
+#define WIDEST __attribute__((__min_vector_width__(512)))
+#else
+#define WIDE 8
+typedef float8 wide;
+typedef int8 wide_int;
+typedef uchar8 wide_links;
+#define LANES ((int8)(0, 1, 2, 3, 4, 5, 6, 7))
+#define MOVED(before, v) ((float8)((before).s7, (v).s0, (v).s12, (v).s3456))
+#define TO_INTS(v) convert_int8(v)
+#define INLINED static inline __attribute__((always_inline))
+#define WIDEST
+#endif
+#ifdef __clang__
+typedef wide wide_anywhere __attribute__((aligned(4)));
+typedef wide_int wide_int_anywhere __attribute__((aligned(4)));
+typedef wide_links wide_links_anywhere __attribute__((aligned(1)));
+#define LOAD_WIDE(p) (*(__global const wide_anywhere *)(p))
+#define STORE_WIDE(v, p) (*(__global wide_anywhere *)(p) = (v))
+#define GET_WIDE(p) (*(const wide_anywhere *)(p))
+#define PUT_WIDE(v, p) (*(wide_anywhere *)(p) = (v))
+#define GET_INTS(p) (*(const wide_int_anywhere *)(p))
+#define LINKS_OF(p) (*(__global const wide_links_anywhere *)(p))
+#else
+#define LOAD_WIDE(p) vload8(0, p)
+#define STORE_WIDE(v, p) vstore8(v, 0, p)
+#define GET_WIDE(p) vload8(0, p)
+#define PUT_WIDE(v, p) vstore8(v, 0, p)
+#define GET_INTS(p) vload8(0, p)
+#define LINKS_OF(p) vload8(0, p)
+#endif
+
+/* Past the cache, to an address that is a multiple of the vector's size: what a step makes is
+ * read again a whole field later. */
+#if defined(__clang__) && (defined(__x86_64__) || defined(__aarch64__))
+#define STORE_PAST(v, p) __builtin_nontemporal_store(v, (__global wide *)(p))
+#else
+#define STORE_PAST(v, p) STORE_WIDE(v, p)
+#endif
+
+/* Which lanes have a link, as select takes them. */
+#define HAS(here, bit) (((here) & (bit)) != 0)
+
+/* The field's voxels, offsets to the neighbours of a row, 0 where there are none, and up to
+ * which voxel on all lanes of it and of its neighbours lie in the field. */
+typedef struct rows_beside {
+    int n, y_next, z_next, reach;
+} rows_beside;
+
+INLINED void find_rows(int y, int z, int4 size, rows_beside *r)
+{
+    r->n = size.x * size.y * size.z;
+    r->y_next = y + 1 < size.y ? size.x : 0;
+    r->z_next = z + 1 < size.z ? size.x * size.y : 0;
+    r->reach = r->n - WIDE - max(1, max(r->y_next, r->z_next));
+}
+
+/* Values of the lanes inside the field; the last voxel stands for the others. */
+INLINED wide take_lanes(__global const float *d, int i, int n)
+{
+    float lane[WIDE];
+    for (int j = 0; j < WIDE; j++)
+        lane[j] = d[min(i + j, n - 1)];
+    return GET_WIDE(lane);
+}
+
+/* all: whether i is within reach. */
+INLINED wide take(__global const float *d, int i, int n, bool all)
+{
+    return all ? LOAD_WIDE(d + i) : take_lanes(d, i, n);
+}
+
+INLINED wide_int take_links(__global const uchar *links, int i, int n, bool all)
+{
+    if (all)
+        return TO_INTS(LINKS_OF(links + i));
+    int lane[WIDE];
+    for (int j = 0; j < WIDE; j++)
+        lane[j] = i + j < n ? links[min(i + j, n - 1)] : 0;
+    return GET_INTS(lane);
+}
+
+/* Whether any of so many voxels is inside. */
+INLINED bool any_links(__global const uchar *links, int i, bool all)
+{
+    if (!all)
+        return true;
+#if WIDE == 16
+    ulong2 bits = as_ulong2(LINKS_OF(links + i));
+    return (bits.x | bits.y) != 0;
+#else
+    return as_ulong(LINKS_OF(links + i)) != 0;
+#endif
+}
+
+/* One entry and its differences ahead. */
+INLINED void take_differences(__global const float *d, int i, wide_int here, const rows_beside *r, bool all,
+                         wide *v, wide *x, wide *y, wide *z)
+{
+    *v = take(d, i, r->n, all);
+    *x = select((wide)(0.0f), take(d, i + 1, r->n, all) - *v, HAS(here, LINK_X));
+    *y = select((wide)(0.0f), take(d, i + r->y_next, r->n, all) - *v, HAS(here, LINK_Y));
+    *z = select((wide)(0.0f), take(d, i + r->z_next, r->n, all) - *v, HAS(here, LINK_Z));
+}
+#endif
+
 #if PART == STEP_VOXEL
 /* A step, a voxel or a pair of voxels a work-item. Built with PAPER 0 (one norm
  * for all entries) or 1. */
@@ -196,8 +320,6 @@ __kernel void tensor_tv_pair(__global const float *from, __global const float *d
  * before the block on, and kept until they are needed, along x in a register, along y for a
  * row, along z for a plane. Flows are 0 where no link leads. Long rows are taken in stretches,
  * as long as may be: processors read ahead along rows. */
-#include "tensor/tv_row.clh"
-
 /* all(), which some compilers take lane by lane. */
 #if WIDE == 16
 #define ALL(c) ALL16(convert_char16(c))
@@ -380,8 +502,6 @@ __kernel WIDEST void tensor_tv_row(__global const float *from, __global const fl
 #endif
 
 #if PART == SUMS_ROW
-#include "tensor/tv_row.clh"
-
 INLINED float total_of(wide v)
 {
 #if WIDE == 16

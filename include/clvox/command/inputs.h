@@ -28,6 +28,7 @@ typedef struct clvox_input {
     clvox_volume **out;
     int as; /* 0: an image; CLVOX_AS_MASK: by clvox_mask_read; CLVOX_AS_LABELS: by clvox_labels_read */
 } clvox_input;
+/* Reads it as `as` says. */
 CLVOX_API int clvox_input_read(const clvox_input *input);
 
 /* A mask: a volume of one frame with at least one voxel above 0. */
