@@ -250,6 +250,8 @@ begin "a series is refused before there is a plan"
 exits 0 clvox phantom tensor:steps -o s --size 9x8x7 --directions 6 -q
 exits 1 clvox register -f p_fixed.nii.gz -m s_dwi.nii.gz -o x --json x.json; one_sentence
 says 's_dwi.nii.gz: has 7 volumes, and one is registered: take one by `clvox apply -i s_dwi.nii.gz -r s_dwi.nii.gz --frame 0'
+printf 'fixed\tmoving\toutput\ns_dwi.nii.gz\ts_dwi.nii.gz\ta\n' > s.tsv
+exits 1 clvox register --list s.tsv -o many -q; grep -q 's_dwi.nii.gz: has 7 volumes, and one is registered' many/summary.tsv || complain "the list does not say why"
 absent x_affine.txt; rm -f x.json
 
 begin "several metrics on one pair"
