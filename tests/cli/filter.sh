@@ -169,7 +169,7 @@ d = [v[k * 343 + i] - 20 * math.sin(.4 * k + i % 7 * .2) for k in range(20) for 
 print("rms", math.sqrt(sum(x * x for x in d) / len(d)))
 P
 exits 0 python3 rms.py real_clean.nii.gz; below rms 2.5
-# Those who ask for Rician noise all the same are told.
+# A request for Rician noise all the same gets a remark.
 for filter in nlm tv; do
     exits 0 clvox filter $filter real.nii -o x.nii.gz --noise 5
     grep -q 'below 0' log/err && complain "$filter: a remark on signs that are kept"

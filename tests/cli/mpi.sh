@@ -88,7 +88,7 @@ exits 1 together 2 atlas --bids-derivatives refused $fast --list list.tsv
 [ "$(grep -c 'the images give' log/err)" = 1 ] || complain "it is not printed once"
 absent refused
 
-begin "a file of the state that any process cannot write is told once"
+begin "a file of the state that any process cannot write is reported once"
 for k in 0 2; do
     mkdir -p lost/state/subject_$k
     exits 0 together 3 atlas -o lost $fast --linear none --rounds 1 s1.nii s2.nii s3.nii; says "lost/state/subject_$k.*: the result is whole"

@@ -130,7 +130,7 @@ static void hash_text(uint64_t *hash, const char *text)
     *hash = (*hash ^ 255) * UINT64_C(1099511628211); /* where one ends */
 }
 
-/* A file as it is now; of a transform the inverse is told by its word. */
+/* A file as it is now; of a transform the word says whether it is the inverse. */
 static void hash_file(uint64_t *hash, const char *word)
 {
     char when[64] = "";
