@@ -6,11 +6,9 @@
 
 #include "clvox/command/inputs.h"
 
-/* The CRC-32 of the whole file. Any thread. */
-void clv_seen_crc(const char *path, uint32_t crc);
-/* The parts of facts that a volume's header gives. Any thread. */
-void clv_seen_header(const char *path, const clvox_input_facts *facts);
-/* What is known of a file: whether its CRC-32 is, and whether its header is. bytes is set wherever it is there. */
-void clv_seen_find(const char *path, clvox_input_facts *facts, bool *crc, bool *header);
+/* Adds what one reader knows of a file: its CRC-32, all of its bytes being read, or a volume's header. Any thread. */
+void clv_seen_add(const char *path, const clvox_input_facts *facts);
+/* All that is known of a file. Any thread. */
+void clv_seen_find(const char *path, clvox_input_facts *facts);
 
 #endif

@@ -315,7 +315,7 @@ static void leave_crc(const reading *r, uint64_t first, uint64_t length)
         else
             goto end;
     }
-    clv_seen_crc(s->path, crc);
+    clv_seen_add(s->path, &(clvox_input_facts){.has_crc = true, .crc = crc});
 end:
     free(bytes);
 }

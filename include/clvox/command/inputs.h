@@ -10,12 +10,13 @@
 
 /* Facts about an input, for a log. */
 typedef struct clvox_input_facts {
-    double bytes;     /* its size */
+    bool has_crc, has_header; /* whether the next one, and those behind it, are known */
     uint32_t crc;     /* the CRC-32 of gzip, PNG and `crc32`: enough to tell a changed file */
     bool unplaced;    /* a NIfTI file with neither sform nor qform: its orientation is assumed */
     double forms_gap; /* mm: how far apart sform and qform place a voxel, at most; 0: one is missing */
     bool odd_pixdim;  /* the edges of a voxel by pixdim contradict the grid's, are 0 or no numbers */
     double pixdim[3], spacing[3]; /* these edges and the grid's, mm */
+    double bytes;     /* its size */
 } clvox_input_facts;
 
 /* The facts as they were left when the file was read; what is not known of it any more is read now. */
