@@ -12,70 +12,7 @@
 #elif INTERPOLATION == 2
 #define SAMPLE sample_cubic
 #elif INTERPOLATION >= 4
-/* Interpolation by more than its neighbours: cubic B-splines (INTERPOLATION 4; `in`
- * holds their coefficients, mirrored at the outermost centres) and Lanczos'
- * windowed sinc of three lobes (5; the border value is repeated, and weights add up
- * to 1, so that a constant stays). A tap of weight 0 is not looked at. */
-
-#if INTERPOLATION == 4
-#define TAPS 4
-#else
-#define TAPS 6
-#endif
-
-/* Taps and weights along an axis of n voxels around place i + f. */
-static inline void wide_taps(int i, float f, int n, int tap[TAPS], float weight[TAPS])
-{
-#if INTERPOLATION == 4
-    float g = 1.0f - f;
-    weight[0] = g * g * g / 6.0f;
-    weight[1] = muladd(f * f, muladd(0.5f, f, -1.0f), 2.0f / 3.0f);
-    weight[2] = muladd(g * g, muladd(0.5f, g, -1.0f), 2.0f / 3.0f);
-    weight[3] = f * f * f / 6.0f;
-    for (int k = 0; k < TAPS; k++) {
-        int at = i + k - 1;
-        at = at < 0 ? -at : at;
-        at = at > n - 1 ? 2 * (n - 1) - at : at;
-        tap[k] = max(at, 0);
-    }
-#else
-    float sum = 0.0f;
-    for (int k = 0; k < TAPS; k++) {
-        float d = (float)(k - 2) - f, x = 3.14159265f * d;
-        weight[k] = d == 0.0f ? 1.0f : f == 0.0f ? 0.0f : 3.0f * sinpi(d) * sinpi(d / 3.0f) / (x * x);
-        sum += weight[k];
-        tap[k] = min(max(i + k - 2, 0), n - 1);
-    }
-    for (int k = 0; k < TAPS; k++)
-        weight[k] /= sum;
-#endif
-}
-
-static inline float sample_wide(__global const float *in, int4 n, float3 p)
-{
-    int x = (int)p.x, y = (int)p.y, z = (int)p.z;
-    int tx[TAPS], ty[TAPS], tz[TAPS];
-    float wx[TAPS], wy[TAPS], wz[TAPS], sum = 0.0f;
-    wide_taps(x, p.x - x, n.x, tx, wx);
-    wide_taps(y, p.y - y, n.y, ty, wy);
-    wide_taps(z, p.z - z, n.z, tz, wz);
-    for (int k = 0; k < TAPS; k++) {
-        float plane = 0.0f;
-        for (int j = 0; j < TAPS && wz[k] != 0.0f; j++) {
-            __global const float *row = in + (tz[k] * n.y + ty[j]) * n.x;
-            float line = 0.0f;
-            for (int i = 0; i < TAPS && wy[j] != 0.0f; i++)
-                if (wx[i] != 0.0f)
-                    line = muladd(wx[i], row[tx[i]], line);
-            if (wy[j] != 0.0f)
-                plane = muladd(wy[j], line, plane);
-        }
-        if (wz[k] != 0.0f)
-            sum = muladd(wz[k], plane, sum);
-    }
-    return sum;
-}
-
+#include "common/sample_wide.clh"
 #define SAMPLE sample_wide
 #else
 #define SAMPLE sample_label
