@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "base/spares.h"
-#include "io/orientation.h"
-#include "io/store.h"
+#include "io/volume/orientation.h"
+#include "io/volume/store.h"
 #include "runtime/device/gate.h"
 #include "transform/field.h"
 

@@ -19,7 +19,7 @@
 
 #include "base/matrix.h"
 #include "base/progress.h"
-#include "io/orientation.h"
+#include "io/volume/orientation.h"
 #include "op/field/compose.h"
 #include "op/field/compositive_step.h"
 #include "op/field/divergence.h"

@@ -2,7 +2,7 @@
 /* The store of maps by itself: the same bits wherever a map lies, and however often its device runs short. */
 #include "atlas/maps.h"
 #include "atlas/population.h"
-#include "io/orientation.h"
+#include "io/volume/orientation.h"
 #include "op/harness.h"
 #include "op/image/pointwise.h"
 #include "runtime/device/context.h"

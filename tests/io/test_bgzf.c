@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files whose blocks several threads compress and write in turn; also where one of them fails. */
-#include "io/bgzf.h"
+#include "io/packed/bgzf.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -7,7 +7,7 @@
 
 #include "clvox/command/inputs.h"
 #include "clvox/files.h"
-#include "io/volume_file.h"
+#include "io/volume/file.h"
 #include "volumes.h"
 
 

@@ -2,7 +2,7 @@
 /* Motion in series of a phantom head that was moved by known maps. */
 #include "base/matrix.h"
 #include "clvox/series.h"
-#include "io/orientation.h"
+#include "io/volume/orientation.h"
 #include "op/harness.h"
 #include "phantom/phantom.h"
 #include "series/series.h"

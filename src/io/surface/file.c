@@ -11,9 +11,9 @@
 #include "base/status.h"
 #include "io/ending.h"
 #include "io/formats.h"
-#include "io/inflate.h"
+#include "io/packed/inflate.h"
 #include "io/plain.h"
-#include "io/source.h"
+#include "io/packed/source.h"
 
 /* ---- formats ------------------------------------------------------------ */
 
