@@ -84,8 +84,8 @@ def text(record):
         body.append([harm, str(len(rows)), *map(str, figures),
                      *[f"{mean(row[name] for row in rows if name in row):.3f}" for name in ("dice_affine", "dice")]])
     body.append(["all", str(len(record["rows"])), *map(str, total), "", ""])
-    return f"{named(record['device'])}; clvox {record['version']}, {record['date'][:10]}; said: of those, called suspicious:\n\n" + \
-        markdown(["moving image", "pairs", *[word for name in kinds for word in (name, "said")], "Dice, affine", "Dice"], body)
+    return f"{named(record['device'])}; clvox {record['version']}, {record['date'][:10]}; flagged: of those, called suspicious:\n\n" + \
+        markdown(["moving image", "pairs", *[word for name in kinds for word in (name, "flagged")], "Dice, affine", "Dice"], body)
 
 
 def main():

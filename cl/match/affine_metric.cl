@@ -6,7 +6,7 @@
  * as derivatives; 1 from the table of a histogram's derivative; 2 from an image; 3 as
  * 0, each sample with its weight of an image. */
 #include "common/bins.clh"
-#include "match/affine_metric_smooth.clh"
+#include "match/affine_metric.clh"
 
 #ifndef SOURCE
 #define SOURCE 0

@@ -26,7 +26,341 @@ typedef uint4 uint4_anywhere __attribute__((aligned(4)));
 #endif
 
 #ifdef MI
-#include "match/metric_mi.clh"
+/* Mutual information of two images: the joint histogram under cubic B-spline
+ * windows, what an addition to each of its bins is worth, and the derivatives.
+ *
+ * Weights are counted in whole units of which `one` make up a weight of 1, so
+ * that the order of additions does not matter. A chunk of voxels is counted in
+ * 32 bits (the host chooses chunk and one so that it fits) and then added to
+ * the image's counts, which are held in two words: units below and above
+ * 2^SPLIT. The counts start at 0 and have a head before them. */
+
+#include "common/bins.clh"
+
+#define SPLIT 15
+#define LOW_BITS ((1u << SPLIT) - 1u)
+
+/* The head, HEAD words of which NOTES are in use: voxels counted, and the bits of
+ * the largest value of each image and how far the smallest one's lie below those
+ * of 1. Floats from 0 to 1 have the order of their bits. */
+enum { VOXELS, LARGEST_F, LARGEST_M, FROM_ONE_F, FROM_ONE_M };
+#define ONE_BITS 0x3F800000u
+
+#define COUNT_ARGUMENTS                                                                       \
+    __global const float *fixed, __global const float *moving, int n, int bins, int chunk,    \
+        int rows, int copies, float one, int own_at, int places, __global uint *counts,           \
+        __local uint *shared
+
+/* Range that a work-item has seen. */
+typedef struct seen {
+    uint voxels, largest_f, largest_m, from_one_f, from_one_m;
+} seen;
+
+static inline void see(seen *s, float f, float m, uint times)
+{
+    s->voxels += times;
+    s->largest_f = max(s->largest_f, as_uint(f));
+    s->largest_m = max(s->largest_m, as_uint(m));
+    s->from_one_f = max(s->from_one_f, ONE_BITS - as_uint(f));
+    s->from_one_m = max(s->from_one_m, ONE_BITS - as_uint(m));
+}
+
+#define NOTE(seen, head)                                  \
+    do {                                                  \
+        atomic_add((head) + VOXELS, seen.voxels);         \
+        atomic_max((head) + LARGEST_F, seen.largest_f);   \
+        atomic_max((head) + LARGEST_M, seen.largest_m);   \
+        atomic_max((head) + FROM_ONE_F, seen.from_one_f); \
+        atomic_max((head) + FROM_ONE_M, seen.from_one_m); \
+    } while (0)
+
+static inline void add_count(__global uint *counts, int bin, int square, uint units)
+{
+    if (units & LOW_BITS)
+        atomic_add(&counts[HEAD + bin], units & LOW_BITS);
+    if (units >> SPLIT)
+        atomic_add(&counts[HEAD + square + bin], units >> SPLIT);
+}
+
+/* Four bins of a row; weights are in units. */
+static inline void tally(__local uint *row, float4 weights, uint times)
+{
+    uint4 units = convert_uint4(weights + 0.5f);
+    if (units.x)
+        atomic_add(row, units.x * times);
+    if (units.y)
+        atomic_add(row + 1, units.y * times);
+    if (units.z)
+        atomic_add(row + 2, units.z * times);
+    if (units.w)
+        atomic_add(row + 3, units.w * times);
+}
+
+#define TALLY_ROW(r, w)                                           \
+    do {                                                          \
+        if ((r) >= 0 && (r) < mine)                               \
+            tally(shared + (r) * bins + column, wm * (w), times); \
+    } while (0)
+
+/* Adds a pair of values that was met `times` times in a row. */
+INLINED void tally_pair(__local uint *shared, int first_row, int mine, int bins, float one, float f, float m,
+                        uint times)
+{
+    float at_f, at_m;
+    int row = first_bin(f, bins, &at_f) - first_row, column = first_bin(m, bins, &at_m);
+    float4 wf = window(at_f), wm = window(at_m) * one;
+    TALLY_ROW(row, wf.x);
+    TALLY_ROW(row + 1, wf.y);
+    TALLY_ROW(row + 2, wf.z);
+    TALLY_ROW(row + 3, wf.w);
+}
+
+/* A work-group a chunk and `rows` of the histogram's rows, of which it holds copies in
+ * local memory. Runs of one pair of values, as in the background, are added at
+ * once, and neighbours add to different copies: equal addresses are what slows local
+ * atomics down. */
+#define PITCH(words) ((words) + 8)
+
+__kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void metric_counts_group(COUNT_ARGUMENTS)
+{
+    int lane = get_local_id(0), first_row = get_group_id(1) * rows;
+    int mine = min(rows, bins - first_row), square = bins * bins;
+    int pitch = PITCH(mine * bins);
+    __local uint *notes = shared + copies * pitch, *own = shared + lane % copies * pitch;
+    for (int b = lane; b < copies * pitch + NOTES; b += TILE_X)
+        shared[b] = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    int first = get_group_id(0) * chunk, last = first + min(chunk, n - first);
+    seen s = {0, 0, 0, 0, 0};
+    float f = 0.0f, m = 0.0f;
+    uint times = 0;
+    for (int i = first + lane; i < last; i += TILE_X) {
+        float next_f = fixed[i], next_m = moving[i];
+        if (COUNTS(next_f, next_m)) {
+            next_f = kept_inside(next_f);
+            next_m = kept_inside(next_m);
+            if (next_f != f || next_m != m) {
+                if (times) {
+                    tally_pair(own, first_row, mine, bins, one, f, m, times);
+                    see(&s, f, m, times);
+                }
+                f = next_f;
+                m = next_m;
+                times = 0;
+            }
+            times++;
+        }
+    }
+    if (times) {
+        tally_pair(own, first_row, mine, bins, one, f, m, times);
+        see(&s, f, m, times);
+    }
+    if (s.voxels)
+        NOTE(s, notes);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    /* Every work-group of a chunk has seen the same: one of them says so. */
+    if (first_row == 0 && lane < NOTES && notes[VOXELS]) {
+        if (lane == VOXELS)
+            atomic_add(counts + lane, notes[lane]);
+        else
+            atomic_max(counts + lane, notes[lane]);
+    }
+    for (int b = lane; b < mine * bins; b += TILE_X) {
+        uint units = 0;
+        for (int c = 0; c < copies; c++)
+            units += shared[c * pitch + b];
+        add_count(counts, first_row * bins + b, square, units);
+    }
+}
+
+static inline void tally_row4(__global uint *own, float4 weights, uint times)
+{
+    uint4 units = convert_uint4(weights + 0.5f) * times;
+    STORE4U(LOAD4U(own) + units, own);
+}
+
+static inline void tally_own(__global uint *own, int bins, float one, float f, float m, uint times)
+{
+    float at_f, at_m;
+    int row = first_bin(f, bins, &at_f), column = first_bin(m, bins, &at_m);
+    float4 wf = window(at_f), wm = window(at_m) * one;
+    own += row * bins + column;
+    tally_row4(own, wm * wf.x, times);
+    tally_row4(own + bins, wm * wf.y, times);
+    tally_row4(own + 2 * bins, wm * wf.z, times);
+    tally_row4(own + 3 * bins, wm * wf.w, times);
+}
+
+/* A work-item takes every chunk at a distance of the number of items, with a
+ * histogram of its own in global memory, which has places for so many. */
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void metric_counts_own(COUNT_ARGUMENTS)
+{
+    int square = bins * bins, chunks = (n - 1) / chunk + 1, items = min((int)get_num_groups(0), places);
+    if ((int)get_group_id(0) >= items)
+        return;
+    __global uint *own = counts + own_at + get_group_id(0) * square;
+    for (int b = 0; b < square; b++)
+        own[b] = 0;
+    seen s = {0, 0, 0, 0, 0};
+    for (int c = get_group_id(0); c < chunks; c += items) {
+        int first = c * chunk, last = first + min(chunk, n - first);
+        float f = 0.0f, m = 0.0f;
+        uint times = 0;
+        for (int i = first; i < last; i++) {
+            float next_f = fixed[i], next_m = moving[i];
+            if (!COUNTS(next_f, next_m))
+                continue;
+            next_f = kept_inside(next_f);
+            next_m = kept_inside(next_m);
+            if (next_f != f || next_m != m) {
+                if (times) {
+                    tally_own(own, bins, one, f, m, times);
+                    see(&s, f, m, times);
+                }
+                f = next_f;
+                m = next_m;
+                times = 0;
+            }
+            times++;
+        }
+        if (times) {
+            tally_own(own, bins, one, f, m, times);
+            see(&s, f, m, times);
+        }
+        for (int b = 0; b < square; b++)
+            if (own[b]) {
+                add_count(counts, b, square, own[b]);
+                own[b] = 0;
+            }
+    }
+    if (s.voxels)
+        NOTE(s, counts);
+}
+
+static inline float count_at(__global const uint *counts, int bin, int square)
+{
+    return (float)counts[HEAD + square + bin] * (float)(1u << SPLIT) + (float)counts[HEAD + bin];
+}
+
+/* One work-group: table(k, l) = log (p / (pF pM)), 0 in empty bins, which is
+ * dS/dp but for terms that cancel because windows add up to 1. A constant
+ * image has a table of zeros. */
+__kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
+metric_table(__global uint *counts, int bins, int table_at, __global float *out, int slot)
+{
+    __global float *table = (__global float *)counts + table_at;
+    __local float row_sum[MOST_BINS], column_sum[MOST_BINS], cell[TILE_X];
+    int lane = get_local_id(0), square = bins * bins;
+    for (int k = lane; k < bins; k += TILE_X) {
+        float row = 0.0f, column = 0.0f;
+        for (int l = 0; l < bins; l++) {
+            row += count_at(counts, k * bins + l, square);
+            column += count_at(counts, l * bins + k, square);
+        }
+        row_sum[k] = row;
+        column_sum[k] = column;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    float total = 0.0f, sum = 0.0f, lost = 0.0f;
+    for (int k = 0; k < bins; k++)
+        total += row_sum[k];
+    bool varies = counts[LARGEST_F] + counts[FROM_ONE_F] > ONE_BITS &&
+                  counts[LARGEST_M] + counts[FROM_ONE_M] > ONE_BITS;
+    for (int b = lane; b < square; b += TILE_X) {
+        float count = count_at(counts, b, square), value = 0.0f;
+        if (varies && count > 0.0f)
+            value = log((count / row_sum[b / bins]) * (total / column_sum[b % bins]));
+        table[b] = value;
+        float y = (count > 0.0f ? count / total * value : 0.0f) - lost, t = sum + y;
+        lost = (t - sum) - y;
+        sum = t;
+    }
+    cell[lane] = sum;
+    group_fold(cell, 1, lane, TILE_X, 1);
+    if (lane == 0 && out) {
+        out[slot] = (float)counts[VOXELS] * cell[0];
+        out[slot + 1] = (float)counts[VOXELS];
+    }
+}
+
+/* The derivatives along the values of a pair, where asked for. TABLE reads four neighbours of a row. */
+#define PAIR_DERIVATIVES(TABLE, pitch) \
+    bool inside_f = f >= 0.0f && f <= 1.0f, inside_m = m >= 0.0f && m <= 1.0f; \
+    on_m = on_f = 0.0f; \
+    if (inside_m || (derivative_fixed && inside_f)) { \
+        float at_f, at_m; \
+        int row = first_bin(kept_inside(f), bins, &at_f), column = first_bin(kept_inside(m), bins, &at_m); \
+        int at = row * (pitch) + column; \
+        float4 a = TABLE(at), b = TABLE(at + (pitch)); \
+        float4 c = TABLE(at + 2 * (pitch)), d = TABLE(at + 3 * (pitch)); \
+        if (inside_m) { \
+            float4 w = window(at_f); \
+            on_m = scale * dot(window_derivative(at_m), a * w.x + b * w.y + c * w.z + d * w.w); \
+        } \
+        if (derivative_fixed && inside_f) { \
+            float4 w = window_derivative(at_f); \
+            on_f = scale * dot(window(at_m), a * w.x + b * w.y + c * w.z + d * w.w); \
+        } \
+    }
+
+#define FROM_TABLE(i) LOAD4(table + (i))
+#define FROM_OWN(i) (float4)(own[i], own[(i) + 1], own[(i) + 2], own[(i) + 3])
+
+#define DERIVATIVE_ARGUMENTS \
+    __global const float *fixed, __global const float *moving, int n, int bins, \
+        __global const float *scratch, int table_at, int kept, \
+        __global float *derivative_moving, __global float *derivative_fixed, __local float *own
+
+/* The derivative along the moving image's values and, where asked for, along the
+ * fixed one's. MARCH voxels a work-item; a pair of values met again costs nothing. */
+__kernel void metric_table_derivatives(DERIVATIVE_ARGUMENTS)
+{
+    int first = get_global_id(0) * MARCH, last = first + min(MARCH, n - first);
+    __global const float *table = scratch + table_at;
+    float f = NAN, m = NAN, on_m = 0.0f, on_f = 0.0f, scale = (float)(bins - 3);
+    for (int i = first; i < last; i++) {
+        float next_f = fixed[i], next_m = moving[i];
+        bool counts = COUNTS(next_f, next_m);
+        if (counts && (next_f != f || next_m != m)) {
+            f = next_f;
+            m = next_m;
+            PAIR_DERIVATIVES(FROM_TABLE, bins)
+        }
+        derivative_moving[i] = counts ? on_m : 0.0f;
+        if (derivative_fixed)
+            derivative_fixed[i] = counts ? on_f : 0.0f;
+    }
+}
+
+/* The same with the table in local memory, where that has room for it (kept): neighbours look at
+ * any of its rows. */
+#define GROUP_DERIVATIVES(TABLE, pitch) \
+    for (int i = first + lane; i < last; i += TILE_X) { \
+        float f = fixed[i], m = moving[i], on_m, on_f; \
+        bool counts = COUNTS(f, m); \
+        PAIR_DERIVATIVES(TABLE, pitch) \
+        derivative_moving[i] = counts ? on_m : 0.0f; \
+        if (derivative_fixed) \
+            derivative_fixed[i] = counts ? on_f : 0.0f; \
+    }
+
+__kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
+metric_table_derivatives_group(DERIVATIVE_ARGUMENTS)
+{
+    int lane = get_local_id(0), pitch = bins | 1, first = get_group_id(0) * TILE_X * MARCH;
+    int last = first + min(TILE_X * MARCH, n - first);
+    __global const float *table = scratch + table_at;
+    float scale = (float)(bins - 3);
+    for (int b = lane; b < bins * bins && kept; b += TILE_X)
+        own[b / bins * pitch + b % bins] = table[b];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (kept) {
+        GROUP_DERIVATIVES(FROM_OWN, pitch)
+    } else {
+        GROUP_DERIVATIVES(FROM_TABLE, bins)
+    }
+}
+
 #else
 
 /* Number of voxels, means, and sums about the means. For squared differences

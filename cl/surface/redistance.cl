@@ -8,7 +8,244 @@
  * On GPUs the few voxels beside the level of a work-group are listed first, so
  * that neighbouring work-items share their work. Lengths are physical. */
 #include "surface/cells.clh"
-#include "surface/redistance.clh"
+/* The level set beside a voxel. */
+
+#include "common/closest_point.clh"
+#include "surface/extrapolate.clh"
+
+/* A change of the gradient by this share from voxel to voxel is taken for a kink. */
+#define KINK 0.4f
+/* Gradient norms this near to 1, or nearer than the differences on the two sides
+ * disagree (to a most), leave the distance as it is. */
+#define DOUBT_LEAST 0.01f
+#define DOUBT_MOST 0.3f
+/* In voxels: how far beyond the linear crossing a distance may go, how deep a
+ * point may lie in another voxel's ball, where curvature stops to matter. */
+#define CROSSING_SLACK 0.3f
+#define BALL_SLACK 0.03f
+#define CURVED_WITHIN 10.0f
+/* Smoother than this, quadratics of phi serve to look for its level. */
+#define SMOOTH_LEAST 0.001f
+#define SMOOTH_TRUST 0.5f
+#define NEWTON_STEPS 3
+/* In voxels: a step that is the last. */
+#define NEWTON_ENOUGH 1e-3f
+
+static inline float value_at(__global const float *phi, int4 at, int4 size, float4 spacing)
+{
+    return kept_finite(phi[index_of(at, size)], fmin(spacing.x, fmin(spacing.y, spacing.z)));
+}
+
+static inline float tap(__global const float *phi, int4 at, int4 size, float4 spacing)
+{
+    return extrapolated_finite(phi, at, size, fmin(spacing.x, fmin(spacing.y, spacing.z)));
+}
+
+/* Derivatives of phi around a voxel. Differences are central where phi is smooth; at a kink they come from the side
+ * where phi is straighter (ENO). bent: second derivatives xx yy zz, mixed: xy xz yz, both over the norm. */
+typedef struct shape {
+    float norm;    /* |grad phi| */
+    float doubt;   /* half the range of gradient norms that the two sides give */
+    float smooth;  /* 1 to 0 */
+    float4 normal; /* grad phi / norm */
+    float4 bent, mixed;
+} shape;
+
+/* One axis: first and second derivative in units a voxel. */
+typedef struct axis {
+    float first, second, smooth, low, high;
+    int side;
+} axis;
+
+static inline axis axis_of(float far_below, float below, float f, float above, float far_above, float scale)
+{
+    axis a;
+    float under = far_below - 2.0f * below + f, over = far_above - 2.0f * above + f;
+    float middle = below - 2.0f * f + above;
+    float backward = f - below + 0.5f * under, forward = above - f - 0.5f * over;
+    float change = fmax(under, fmax(over, middle)) - fmin(under, fmin(over, middle));
+    change /= KINK * scale;
+    change *= change;
+    a.smooth = 1.0f / (1.0f + change * change);
+    a.side = fabs(under) < fabs(over) ? -1 : 1;
+    float one_sided = a.side < 0 ? backward : forward, one_bent = a.side < 0 ? under : over;
+    float central = (8.0f * (above - below) - (far_above - far_below)) / 12.0f;
+    a.first = a.smooth * central + (1.0f - a.smooth) * one_sided;
+    a.second = a.smooth * middle + (1.0f - a.smooth) * one_bent;
+    a.high = fmax(fabs(backward), fabs(forward));
+    a.low = backward * forward < 0.0f ? 0.0f : fmin(fabs(backward), fabs(forward));
+    return a;
+}
+
+/* phi around a voxel: two voxels along each axis, [2] in the middle, and the
+ * corners -- +- -+ ++ of the planes xy, xz, yz. */
+typedef struct stencil {
+    float x[5], y[5], z[5], xy[4], xz[4], yz[4];
+} stencil;
+
+#define READ_STENCIL(TAP)                                              \
+    for (int i = -2; i <= 2; i++) {                                    \
+        s->x[i + 2] = TAP(i, 0, 0);                                    \
+        s->y[i + 2] = TAP(0, i, 0);                                    \
+        s->z[i + 2] = TAP(0, 0, i);                                    \
+    }                                                                  \
+    for (int i = 0; i < 4; i++) {                                      \
+        s->xy[i] = TAP(2 * (i & 1) - 1, (i & 2) - 1, 0);               \
+        s->xz[i] = TAP(2 * (i & 1) - 1, 0, (i & 2) - 1);               \
+        s->yz[i] = TAP(0, 2 * (i & 1) - 1, (i & 2) - 1);               \
+    }
+
+static inline void read_stencil(__global const float *phi, int4 at, int4 size, float4 spacing, stencil *s)
+{
+    bool inner = at.x >= 2 && at.y >= 2 && at.z >= 2 && at.x < size.x - 2 && at.y < size.y - 2 &&
+                 at.z < size.z - 2;
+    if (inner) {
+        __global const float *middle = phi + index_of(at, size);
+        const int row = size.x, plane = size.x * size.y;
+        float sum = 0.0f;
+#define INNER_TAP(i, j, k) middle[(k) * plane + (j) * row + (i)]
+        READ_STENCIL(INNER_TAP)
+#undef INNER_TAP
+        for (int i = 0; i < 5; i++)
+            sum += s->x[i] + s->y[i] + s->z[i];
+        for (int i = 0; i < 4; i++)
+            sum += s->xy[i] + s->xz[i] + s->yz[i];
+        if (isfinite(sum))
+            return;
+    }
+#define ANY_TAP(i, j, k) tap(phi, at + (int4)(i, j, k, 0), size, spacing)
+    READ_STENCIL(ANY_TAP)
+#undef ANY_TAP
+}
+
+/* corners and axes of one plane; the one-sided form on the given sides */
+static inline float mixed_of(const float *corner, const float *a, const float *b, int side_a, int side_b,
+                             float smooth)
+{
+    float cross = side_b < 0 ? (side_a < 0 ? corner[0] : corner[1]) : side_a < 0 ? corner[2] : corner[3];
+    float along_a = side_a < 0 ? a[1] : a[3], along_b = side_b < 0 ? b[1] : b[3];
+    float central = 0.25f * (corner[3] - corner[2] - corner[1] + corner[0]);
+    return smooth * central + (1.0f - smooth) * (side_a * side_b) * (cross - along_a - along_b + a[2]);
+}
+
+static inline shape shape_at(__global const float *phi, int4 at, int4 size, float4 spacing)
+{
+    stencil f;
+    read_stencil(phi, at, size, spacing, &f);
+    float4 rough = (float4)(f.x[3] - f.x[1], f.y[3] - f.y[1], f.z[3] - f.z[1], 0.0f) / (2.0f * spacing);
+    float scale = length3(rough) + 1e-20f;
+    axis x = axis_of(f.x[0], f.x[1], f.x[2], f.x[3], f.x[4], scale * spacing.x);
+    axis y = axis_of(f.y[0], f.y[1], f.y[2], f.y[3], f.y[4], scale * spacing.y);
+    axis z = axis_of(f.z[0], f.z[1], f.z[2], f.z[3], f.z[4], scale * spacing.z);
+    float4 grad = (float4)(x.first, y.first, z.first, 0.0f) / spacing;
+    float4 low = (float4)(x.low, y.low, z.low, 0.0f) / spacing;
+    float4 high = (float4)(x.high, y.high, z.high, 0.0f) / spacing;
+    shape s;
+    s.norm = length3(grad);
+    s.doubt = clamp(0.5f * (length3(high) - length3(low)), DOUBT_LEAST, DOUBT_MOST);
+    s.smooth = fmin(x.smooth, fmin(y.smooth, z.smooth));
+    s.doubt = mix(s.doubt, DOUBT_LEAST, s.smooth);
+    float inverse = s.norm > 0.0f ? 1.0f / s.norm : 0.0f;
+    s.normal = grad * inverse;
+    s.bent = (float4)(x.second, y.second, z.second, 0.0f) / (spacing * spacing) * inverse;
+    float xy = mixed_of(f.xy, f.x, f.y, x.side, y.side, fmin(x.smooth, y.smooth));
+    float xz = mixed_of(f.xz, f.x, f.z, x.side, z.side, fmin(x.smooth, z.smooth));
+    float yz = mixed_of(f.yz, f.y, f.z, y.side, z.side, fmin(y.smooth, z.smooth));
+    s.mixed = (float4)(xy / (spacing.x * spacing.y), xz / (spacing.x * spacing.z),
+                       yz / (spacing.y * spacing.z), 0.0f) * inverse;
+    return s;
+}
+
+/* (second derivatives / norm) v */
+static inline float4 bent_by(const shape *s, float4 v)
+{
+    return (float4)(s->bent.x * v.x + s->mixed.x * v.y + s->mixed.y * v.z,
+                    s->mixed.x * v.x + s->bent.y * v.y + s->mixed.z * v.z,
+                    s->mixed.y * v.x + s->mixed.z * v.y + s->bent.z * v.z, 0.0f);
+}
+
+/* v^T (second derivatives / norm) v */
+static inline float bend(const shape *s, float4 v)
+{
+    return s->bent.x * v.x * v.x + s->bent.y * v.y * v.y + s->bent.z * v.z * v.z +
+           2.0f * (s->mixed.x * v.x * v.y + s->mixed.y * v.x * v.z + s->mixed.z * v.y * v.z);
+}
+
+/* The point of the level nearest to a voxel beside it. */
+typedef struct foot {
+    float d;      /* signed distance */
+    float level;  /* distance of the voxel that s belongs to */
+    float4 shift; /* from the voxel to the point */
+    shape s;      /* beside the point, normal there */
+} foot;
+
+/* f - norm d + curved norm d^2 / 2 = 0, half of it where phi has a kink. */
+static inline float first_guess(const shape *s, float f)
+{
+    float d = f / s->norm, curved = bend(s, s->normal) * fmin(1.0f, 2.0f * s->smooth);
+    return 2.0f * d / (1.0f + sqrt(clamp(1.0f - 2.0f * d * curved, 0.25f, 2.25f)));
+}
+
+/* One of Newton's steps to the level, and along it to where the normal points at
+ * the voxel (Chopp 2001), with the quadratic of phi about the voxel nearest to
+ * the old point. False, and nothing done, where phi is not smooth there or its
+ * squared gradient norm is not above least (below 0: a quarter of that voxel's). */
+static inline bool newton(__global const float *phi, int4 at, int4 size, float4 spacing, float least, foot *out)
+{
+    int4 to = at + convert_int4_rte(out->shift / spacing);
+    to = max(min(to, size - (int4)(1, 1, 1, 0)), (int4)(0, 0, 0, 0));
+    to.w = 0;
+    shape s = shape_at(phi, to, size, spacing);
+    float4 there = convert_float4(to - at) * spacing, rest = out->shift - there;
+    float4 grad = s.norm * (s.normal + bent_by(&s, rest));
+    float square = dot3(grad, grad);
+    if (!(s.smooth > SMOOTH_LEAST && square > (least < 0.0f ? 0.25f * s.norm * s.norm : least)))
+        return false;
+    float value = value_at(phi, to, size, spacing) + s.norm * (dot3(s.normal, rest) + 0.5f * bend(&s, rest));
+    out->shift = grad * ((dot3(out->shift, grad) - value) / square);
+    s.normal = grad / sqrt(square);
+    out->s = s;
+    out->level = dot3(there - out->shift, s.normal);
+    return true;
+}
+
+/* Newton's steps from a first guess. The gradient at `at` must not be 0. */
+static inline void find_foot(__global const float *phi, int4 at, int4 size, float4 spacing, foot *out)
+{
+    float f = value_at(phi, at, size, spacing), least = 0.25f * out->s.norm * out->s.norm;
+    out->level = first_guess(&out->s, f);
+    out->shift = -out->level * out->s.normal;
+    if (out->s.smooth > SMOOTH_LEAST)
+        for (int i = 0; i < NEWTON_STEPS; i++) {
+            float4 old = out->shift;
+            if (!newton(phi, at, size, spacing, least, out))
+                break;
+            old -= out->shift;
+            if (dot3(old, old) < NEWTON_ENOUGH * NEWTON_ENOUGH * dot3(spacing, spacing))
+                break;
+        }
+    out->d = copysign(length3(out->shift), f);
+}
+
+/* The foot that belongs to the distance d and the point which a voxel beside the
+ * level was given: where d is phi itself, by phi's normal, else one more step
+ * from the point. */
+static inline void foot_again(__global const float *phi, float d, float4 point, int4 at, int4 size,
+                              float4 spacing, foot *out)
+{
+    float f = value_at(phi, at, size, spacing);
+    out->shift = offset_to(point, at) * spacing;
+    if (d != f && newton(phi, at, size, spacing, -1.0f, out)) {
+        out->d = copysign(length3(out->shift), f);
+    } else {
+        out->s = shape_at(phi, at, size, spacing);
+        out->d = out->level = d;
+        out->shift = -d * out->s.normal;
+        if (d != f && out->s.norm > 0.0f)
+            find_foot(phi, at, size, spacing, out);
+    }
+    out->shift *= out->d != 0.0f ? d / out->d : 1.0f;
+}
 
 #define UNROLLED _Pragma("unroll")
 

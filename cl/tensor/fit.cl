@@ -25,7 +25,285 @@
 #define SCALES 2
 #define FINISH 3
 
-#include "tensor/fit.clh"
+/* One voxel (LANES 1) or eight neighbours along x (LANES 8) of planar frames,
+ * and the small systems that are solved for each. */
+
+#include "common/eigen.clh"
+#include "common/field_row.clh"
+
+#if LANES == 8
+typedef float8 real;
+typedef int8 flag;
+typedef eigen8 eigen;
+#define EIGEN eigen_8
+#define EIGEN_COMPOSE_OF eigen_compose_8
+#define ANY(f) any(f)
+#else
+typedef float real;
+typedef int flag;
+typedef eigen1 eigen;
+#define EIGEN eigen_1
+#define EIGEN_COMPOSE_OF eigen_compose_1
+#define ANY(f) (f)
+#endif
+
+#define PACKED 28 /* a symmetric matrix of PARAMETERS: row i begins at i (i + 1) / 2 */
+#define SUMS 22   /* what differs in a sum of x x^T */
+
+/* exp of what lies between -80 and 80 and log of what is normal and above 0, to
+ * two units in the last place: without the library's special cases they cost half. */
+#if LANES == 8
+static inline real exp_of(real x)
+{
+    real shifted = x * 1.44269504f + 12582912.0f, whole = shifted - 12582912.0f;
+    real r = x - whole * 0.693359375f + whole * 2.12194440e-4f, p = (real)(1.9875691500e-4f);
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * (r * r) + r + 1.0f;
+    return p * as_float8((as_int8(shifted) << 23) + 0x3f800000);
+}
+
+static inline real log_of(real x)
+{
+    int8 bits = as_int8(x), power = (bits - 0x3f3504f3) >> 23;
+    real f = as_float8(bits - (power << 23)) - 1.0f, e = convert_float8(power), z = f * f;
+    real p = (real)(7.0376836292e-2f);
+    p = p * f - 1.1514610310e-1f;
+    p = p * f + 1.1676998740e-1f;
+    p = p * f - 1.2420140846e-1f;
+    p = p * f + 1.4249322787e-1f;
+    p = p * f - 1.6668057665e-1f;
+    p = p * f + 2.0000714765e-1f;
+    p = p * f - 2.4999993993e-1f;
+    p = p * f + 3.3333331174e-1f;
+    return f + (p * f * z - e * 2.12194440e-4f - 0.5f * z) + e * 0.693359375f;
+}
+#else
+#define exp_of exp
+#define log_of log
+#endif
+
+/* Floats from a frame's voxels to those that come soon: every volume is a stream
+ * of its own. */
+#define SOON 48
+
+/* The lanes of a frame from voxel i on; those beyond n are the last voxel. */
+static inline real load(__global const float *frame, int i, int n)
+{
+#if LANES == 8
+    float v[8];
+    FETCH_SOON(frame + i + SOON);
+    if (i + 8 <= n)
+        return LOAD8(frame + i);
+    for (int lane = 0; lane < 8; lane++)
+        v[lane] = frame[min(i + lane, n - 1)];
+    return GET8(v);
+#else
+    return frame[i];
+#endif
+}
+
+/* Volumes that are asked for at once; where registers get scarce by that, it costs more than it saves. */
+#if LANES == 1 && (PART == SCALES || (PART == STEP && WEIGHT < 2) || (PART == FINISH && WEIGHT == 0))
+#define AHEAD 4
+#else
+#define AHEAD 1
+#endif
+
+/* The volumes from k on; behind the last there is none. */
+static inline void load_ahead(__global const float *dwi, int k, int volumes, int i, int n, real *to)
+{
+#pragma unroll
+    for (int j = 0; j < AHEAD; j++)
+        to[j] = load(dwi + min(k + j, volumes - 1) * n, i, n);
+}
+
+/* 1 where a signal is a measurement. What is not above 0 or not finite weighs nothing and becomes 1, which
+ * every sum bears. */
+static inline real known(real *s)
+{
+    flag sound = (*s > 0.0f) & (*s <= FLT_MAX);
+    *s = select((real)(1.0f), *s, sound);
+    return select((real)(0.0f), (real)(1.0f), sound);
+}
+
+/* For each volume k, with its signal s and its share in the fit, 1 or 0. */
+#define EACH_VOLUME(s, share)                                                                            \
+    for (int from = 0; from < volumes; from += AHEAD) {                                                  \
+        real ahead[AHEAD];                                                                               \
+        load_ahead(dwi, from, volumes, i, n, ahead);                                                     \
+        _Pragma("unroll") for (int j = 0; j < AHEAD; j++)                                                \
+        {                                                                                                \
+            const int k = from + j;                                                                      \
+            real s = ahead[j], share = known(&s);                                                        \
+            if (k >= volumes)                                                                            \
+                break;
+#define END_VOLUMES \
+    }               \
+    }
+
+static inline void store(real v, __global float *frame, int i, int n)
+{
+#if LANES == 8
+    float lanes[8];
+    if (i + 8 <= n) {
+        STORE8(v, frame + i);
+        return;
+    }
+    PUT8(v, lanes);
+    for (int lane = 0; lane < n - i; lane++)
+        frame[i + lane] = lanes[lane];
+#else
+    frame[i] = v;
+#endif
+}
+
+/* Whole numbers keep their bits in buffers of floats. */
+static inline flag load_bits(__global const float *frame, int i, int n)
+{
+#if LANES == 8
+    return as_int8(load(frame, i, n));
+#else
+    return as_int(load(frame, i, n));
+#endif
+}
+
+static inline void store_bits(flag v, __global float *frame, int i, int n)
+{
+#if LANES == 8
+    store(as_float8(v), frame, i, n);
+#else
+    store(as_float(v), frame, i, n);
+#endif
+}
+
+static inline flag bits_where(flag here, int bits)
+{
+    return select((flag)(0), (flag)(bits), here);
+}
+
+/* sums of w, w x, and w times a volume's products of four. x begins with 1. */
+static inline void gather(real w, __global const float *x, real *sums)
+{
+    sums[0] += w;
+#pragma unroll
+    for (int c = 1; c < PARAMETERS; c++)
+        sums[c] += w * x[c];
+#pragma unroll
+    for (int c = PARAMETERS; c < SUMS; c++)
+        sums[c] += w * x[QUARTIC - PARAMETERS + c];
+}
+
+/* The sum of w x x^T from what was gathered: a product of two components is b^2
+ * times one of the 15 products of four of g's coordinates, times 1, 2 or 4. */
+static inline void unfold(const real *sums, real *a)
+{
+    const real *q = sums + PARAMETERS;
+#pragma unroll
+    for (int c = 0; c < PARAMETERS; c++)
+        a[c * (c + 1) / 2] = sums[c];
+    a[2] = q[0];
+    a[4] = 2.0f * q[1], a[5] = 4.0f * q[3];
+    a[7] = 2.0f * q[2], a[8] = 4.0f * q[4], a[9] = 4.0f * q[5];
+    a[11] = q[3], a[12] = 2.0f * q[6], a[13] = 2.0f * q[7], a[14] = q[10];
+    a[16] = 2.0f * q[4], a[17] = 4.0f * q[7], a[18] = 4.0f * q[8], a[19] = 2.0f * q[11], a[20] = 4.0f * q[12];
+    a[22] = q[5], a[23] = 2.0f * q[8], a[24] = 2.0f * q[9], a[25] = q[12], a[26] = 2.0f * q[13], a[27] = q[14];
+}
+
+/* a = L L^T in place, the diagonal of L inverted. False where a is singular: a pivot is below `least` of what
+ * it was made from. */
+static inline flag factor(real *a, float least)
+{
+    flag good = (real)(1.0f) > 0.0f;
+#pragma unroll
+    for (int j = 0; j < PARAMETERS; j++) {
+        int jj = j * (j + 1) / 2;
+        real whole = a[jj + j], rest = whole;
+#pragma unroll
+        for (int k = 0; k < j; k++)
+            rest -= a[jj + k] * a[jj + k];
+        flag sound = rest > least * whole;
+        good &= sound;
+        real over = 1.0f / sqrt(select((real)(1.0f), rest, sound));
+        a[jj + j] = over;
+#pragma unroll
+        for (int i = j + 1; i < PARAMETERS; i++) {
+            int ii = i * (i + 1) / 2;
+            real sum = a[ii + j];
+#pragma unroll
+            for (int k = 0; k < j; k++)
+                sum -= a[ii + k] * a[jj + k];
+            a[ii + j] = sum * over;
+        }
+    }
+    return good;
+}
+
+/* b becomes (L L^T)^-1 b. */
+static inline void substitute(const real *a, real *b)
+{
+#pragma unroll
+    for (int i = 0; i < PARAMETERS; i++) {
+        int ii = i * (i + 1) / 2;
+#pragma unroll
+        for (int k = 0; k < i; k++)
+            b[i] -= a[ii + k] * b[k];
+        b[i] *= a[ii + i];
+    }
+#pragma unroll
+    for (int i = PARAMETERS - 1; i >= 0; i--) {
+#pragma unroll
+        for (int k = i + 1; k < PARAMETERS; k++)
+            b[i] -= a[k * (k + 1) / 2 + i] * b[k];
+        b[i] *= a[i * (i + 1) / 2 + i];
+    }
+}
+
+/* The squared length of column j of L^-1. */
+static inline real column_square(const real *a, int j)
+{
+    real inverse[PARAMETERS], square = 0.0f;
+#pragma unroll
+    for (int i = 0; i < PARAMETERS; i++) {
+        int ii = i * (i + 1) / 2;
+        real v = i == j ? 1.0f : 0.0f;
+#pragma unroll
+        for (int k = 0; k < i; k++)
+            v -= a[ii + k] * inverse[k];
+        inverse[i] = i < j ? (real)(0.0f) : v * a[ii + i];
+        square += inverse[i] * inverse[i];
+    }
+    return square;
+}
+
+/* Mean variance of the six scaled components for noise of variance 1: from the
+ * diagonal of (L L^T)^-1, off-diagonal components counted twice (times sqrt 2).
+ * Spelt out, so that compilers keep L in registers. */
+static inline real spread_of(const real *a)
+{
+    real diagonal = column_square(a, 1) + column_square(a, 4) + column_square(a, 6);
+    real others = column_square(a, 2) + column_square(a, 3) + column_square(a, 5);
+    return (diagonal + 2.0f * others) / 6.0f;
+}
+
+/* Eigenvalues of d (xx xy xz yy yz zz) below least become least. */
+static inline void raise_eigenvalues(real *d, float least)
+{
+    eigen e = EIGEN(d[0], d[1], d[2], d[3], d[4], d[5]);
+    EIGEN_COMPOSE_OF(&e, fmax(e.l1, (real)(least)), fmax(e.l2, (real)(least)), fmax(e.l3, (real)(least)), d);
+}
+
+/* Sylvester: whether every eigenvalue of d lies above least. */
+static inline flag all_above(const real *d, float least)
+{
+    real a = d[0] - least, b = d[3] - least, c = d[5] - least;
+    real minor = a * b - d[1] * d[1];
+    real whole = c * minor - a * d[4] * d[4] - b * d[2] * d[2] + 2.0f * d[1] * d[2] * d[4];
+    return (a > 0.0f) & (minor > 0.0f) & (whole > 0.0f);
+}
 
 /* Places in the state, after the unknowns. */
 #define REFERENCE PARAMETERS

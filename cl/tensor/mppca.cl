@@ -11,7 +11,97 @@
  * Of each window: vectors[column][stride], coefficients[sample][stride],
  * means[stride], and facts: weight, variance, rank, 0. */
 #include "common/field_row.clh"
-#include "tensor/tridiagonal.clh"
+/* Eigenvalues and eigenvectors of a symmetric tridiagonal matrix of trace K:
+ * diagonal d[0..K-1], e[i] beside it between i - 1 and i; eight at a time. */
+
+typedef float8 real;
+typedef int8 whole;
+/* 1 where true; a comparison's -1 is 255 to oclgrind once it is negated. */
+#define TRUTH(c) select((whole)(0), (whole)(1), c)
+/* Row i of the factors: three diagonals, then the vector. */
+#define FACTOR(lu, c, i) ((lu)[4 * (i) + (c)])
+
+#define TINY 1e-20f
+#define BISECTIONS 28
+#define ROUNDS 3 /* of inverse iteration; two would do but for starts that lie badly */
+
+/* How many eigenvalues lie below x (Sturm). */
+static inline whole below(__global const float *d, __global const float *e, int n, real x)
+{
+    real q = (real)(d[0]) - x;
+    whole count = TRUTH(q < (real)(0.0f));
+    for (int i = 1; i < n; i++) {
+        q = select(q, (real)(-TINY), fabs(q) < (real)(TINY));
+        q = (real)(d[i]) - x - (real)(e[i] * e[i]) / q;
+        count += TRUTH(q < (real)(0.0f));
+    }
+    return count;
+}
+
+/* No eigenvalue is larger in size. */
+static inline float bound_of(__global const float *d, __global const float *e, int n)
+{
+    float bound = 0.0f;
+    for (int i = 0; i < n; i++)
+        bound = fmax(bound, fabs(d[i]) + (i > 0 ? fabs(e[i]) : 0.0f) + (i + 1 < n ? fabs(e[i + 1]) : 0.0f));
+    return bound;
+}
+
+/* Eigenvalue number j, 0 the smallest, of a matrix that is not negative. */
+static inline real eigenvalue(__global const float *d, __global const float *e, int n, float bound, whole j)
+{
+    real low = (real)(-1e-5f * bound), high = (real)(1.00001f * bound);
+    for (int i = 0; i < BISECTIONS; i++) {
+        real middle = 0.5f * (low + high);
+        whole count = below(d, e, n, middle);
+        low = select(low, middle, count <= j);
+        high = select(high, middle, count > j);
+    }
+    return 0.5f * (low + high);
+}
+
+/* Solves (T - shift) x = z in place of z by elimination with exchanges of rows;
+ * a pivot smaller than `least` becomes that. */
+static inline void solve(__global const float *d, __global const float *e, int n, real shift, float least,
+                         __global real *lu)
+{
+    real a = (real)(d[0]) - shift, b = (real)(n > 1 ? e[1] : 0.0f), y = FACTOR(lu, 3, 0);
+    for (int i = 0; i + 1 < n; i++) {
+        real under = (real)(e[i + 1]), diagonal = (real)(d[i + 1]) - shift;
+        real over = (real)(i + 2 < n ? e[i + 2] : 0.0f), z = FACTOR(lu, 3, i + 1);
+        whole swap = fabs(under) > fabs(a);
+        real pivot = select(a, under, swap);
+        pivot = select(pivot, (real)(least), fabs(pivot) < (real)(least));
+        real m = select(under, a, swap) / pivot;
+        real u2 = select(b, diagonal, swap), u3 = select((real)(0.0f), over, swap);
+        real top = select(y, z, swap), rest = select(z, y, swap);
+        FACTOR(lu, 0, i) = pivot;
+        FACTOR(lu, 1, i) = u2;
+        FACTOR(lu, 2, i) = u3;
+        FACTOR(lu, 3, i) = top;
+        a = select(diagonal, b, swap) - m * u2;
+        b = select(over, (real)(0.0f), swap) - m * u3;
+        y = rest - m * top;
+    }
+    a = select(a, (real)(least), fabs(a) < (real)(least));
+    real next = y / a, after = (real)(0.0f);
+    FACTOR(lu, 3, n - 1) = next;
+    for (int i = n - 2; i >= 0; i--) {
+        real x = (FACTOR(lu, 3, i) - FACTOR(lu, 1, i) * next -
+                  FACTOR(lu, 2, i) * after) / FACTOR(lu, 0, i);
+        FACTOR(lu, 3, i) = x;
+        after = next;
+        next = x;
+    }
+}
+
+/* Start of an eigenvector's iteration: between -1/2 and 1/2, without order. */
+static inline float start_of(int i, int column)
+{
+    uint h = (uint)(i * 7919 + column * 104729 + 12345) * 2654435761u;
+    h = (h ^ (h >> 15)) * 2246822519u;
+    return (float)(h >> 9) * (1.0f / 8388608.0f) - 0.5f;
+}
 
 /* How far sample s of a window lies behind its first, in voxels. */
 static inline int sample_offset(int s, int4 size, int4 radius)

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many images at once: tables that list them, the folders of BIDS, and lists of pairs. */
+/* Many images at once: tables that list them, the folders of BIDS, and lists of pairs.
+ *
+ * Tables have a header and columns separated by tabs. A tab, a line end and a backslash in a field are
+ * written \t, \n, \r and \\, and read back. Tables separated by commas (the header has no tab) are read as
+ * well, a field with commas in double quotes. Paths in a table are relative to its folder. */
 #ifndef CLVOX_BATCH_H
 #define CLVOX_BATCH_H
 
@@ -12,40 +16,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* ---- tables ---------------------------------------------------------------- */
-
-/* Tables with a header, separated by tabs: lists of what to do, and summaries of what was done. A tab, a
- * line end and a backslash in a field are written \t, \n, \r and \\, and read back. Tables separated by
- * commas (the header has no tab) are read as well, a field with commas in double quotes. */
-enum { CLVOX_TABLE_COLUMNS = 64 };
-
-/* A line's fields in the order of the names, NULL: none. Below 0 ends the reading, which returns it. */
-typedef int (*clvox_table_row)(void *user, int line, const char *const *field);
-
-/* Columns by their names, in any order; the others are passed over. */
-typedef struct clvox_table {
-    const char *path;
-    const char *const *names; /* at most CLVOX_TABLE_COLUMNS, then NULL; the first `needed` have to be there */
-    int needed;
-    clvox_table_row row;
-    void *user;
-} clvox_table;
-
-/* Fails, naming file and line, where a column is missing. Lines that are empty are passed over. */
-CLVOX_API int clvox_table_read(const clvox_table *table);
-
-/* The names in its first line; the caller's, for clvox_table_names_destroy. */
-CLVOX_API int clvox_table_names(const char *path, char ***names, int *count);
-/* Frees these names. NULL is legal. */
-CLVOX_API void clvox_table_names_destroy(char **names, int count);
-
-/* A path of the table, against its folder; the caller's, for clvox_text_destroy. NULL: an empty field, n/a, or
- * no memory. */
-CLVOX_API char *clvox_table_path(const char *table, const char *field);
-
-/* The letter that stands behind a backslash for a character that would end a field; 0: it stands for itself. */
-CLVOX_API char clvox_table_letter(char c);
 
 /* ---- subjects of a template -------------------------------------------------- */
 
@@ -138,7 +108,7 @@ typedef struct clvox_pairs_options {
     int jobs;       /* pairs that are written at once beside each registration; 0: the threads, at most 4 */
     int dry_run;    /* 1: find what is there already, write nothing */
     const char *head; /* the JSON object that logs begin with; NULL: program, version, date, device */
-    /* Tells the logs what contexts have said: line number `at`; NULL: no more. May be NULL. */
+    /* Gives the logs the remarks of contexts: line number `at`; NULL: no more. May be NULL. */
     const char *(*heard)(void *user, int at);
     /* Lines for the user: level 0 what matters in any case, 1 remarks. NULL: none. */
     clvox_log log;

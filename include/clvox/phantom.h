@@ -4,6 +4,7 @@
 #ifndef CLVOX_PHANTOM_H
 #define CLVOX_PHANTOM_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "clvox/surface.h"
@@ -36,6 +37,7 @@ typedef enum clvox_phantom_kind {
  * mm. So an image with matrix and u is the fixed one of a pair, one without either the moving one, and matrix
  * and u are the true map between them. */
 typedef struct clvox_phantom {
+    size_t size;          /* of this struct, as clvox_phantom_defaults sets it */
     clvox_phantom_kind kind;
     clvox_grid grid;      /* that the image is sampled on; the head has semi-axes of 0.38 of its extents */
     uint64_t seed;        /* of texture and warp */

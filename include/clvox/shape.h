@@ -61,7 +61,7 @@ CLVOX_API int clvox_curves_read(const char *path, int lps, clvox_shape **out);
  * CLVOX_ERROR_DATA for vertices beyond float32. */
 CLVOX_API int clvox_curves_write(const clvox_shape *curves, int lps, const char *path);
 
-/* Whether clvox_curves_write could take this name, said before long work: CLVOX_ERROR_ARGUMENT where its
+/* Whether clvox_curves_write could take this name, for a check before long work: CLVOX_ERROR_ARGUMENT where its
  * ending is no format's. */
 CLVOX_API int clvox_curves_check_name(const char *path);
 

@@ -72,7 +72,7 @@ CLVOX_API int clvox_surface_write_with(const clvox_surface *surface, int lps, co
  * its content begins. A file that cannot be read is none. */
 CLVOX_API int clvox_surface_is_file(const char *path);
 
-/* Whether clvox_surface_write could take this name, said before long work:
+/* Whether clvox_surface_write could take this name, for a check before long work:
  * CLVOX_ERROR_ARGUMENT where its ending is no format's. */
 CLVOX_API int clvox_surface_check_name(const char *path);
 
@@ -257,6 +257,7 @@ CLVOX_API int clvox_surface_extract(const clvox_volume *values, double level, in
 
 /* Source of a level set: a volume or a surface. */
 typedef struct clvox_level_set_source {
+    size_t size;                  /* of this struct, as clvox_level_set_source_defaults sets it */
     const clvox_volume *volume;   /* a mask, label map, probability, image or signed distance */
     int label;                    /* of a label map; negative: none */
     double iso;                   /* of an image: inside is above it; NaN: none */
@@ -279,7 +280,7 @@ typedef struct clvox_level_set {
     double volume;             /* mm^3 of the closed mesh or mask; 0: not known, or cut by the border */
 } clvox_level_set;
 
-/* Label and iso -1 and NaN, everything else 0. */
+/* The size, label and iso -1 and NaN, everything else 0. */
 CLVOX_API void clvox_level_set_source_defaults(clvox_level_set_source *source);
 
 /* Makes a signed distance of what surfaces come as. Of a mesh and of a part of a

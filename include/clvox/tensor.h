@@ -27,7 +27,7 @@ typedef struct clvox_gradients {
 CLVOX_API void clvox_gradients_destroy(clvox_gradients **gradients);
 
 /* Reads FSL's pair of files: bval one row (or column) of numbers, bvec three rows
- * (or three columns, said by their counts) in the axes of grid's voxels, x
+ * (or three columns, told by their counts) in the axes of grid's voxels, x
  * flipped where grid's determinant is positive, as FSL does; for a sheared grid in the
  * nearest perpendicular axes. Directions are normalised (length: as they were read); b-values stay. Below 50
  * s/mm^2 a direction may be 0 0 0 or NaN, both read as 0 0 0. grid: of the DWI; volumes: its frames, which

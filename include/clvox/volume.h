@@ -185,16 +185,6 @@ CLVOX_API int clvox_volume_read(const char *path, clvox_volume **out);
 /* The grid of a volume's file, without its values. Errors are clvox_volume_read's. */
 CLVOX_API int clvox_grid_read(const char *path, clvox_grid *out);
 
-/* Largest distance in mm between the places that the sform and the qform of a NIfTI file give a voxel: 0
- * where they agree, where one is missing, and for other files. *unplaced (may be NULL) becomes 1 where it has
- * neither, so that its orientation is assumed, else 0. */
-CLVOX_API double clvox_volume_forms_gap(const char *path, int *unplaced);
-
-/* 1 where the edges of a voxel that a NIfTI or Analyze file gives as pixdim contradict its sform, or are 0 or
- * no numbers; pixdim and spacing are then these edges and those of the grid, in mm. 0 where they agree, and
- * for other files. */
-CLVOX_API int clvox_volume_pixdim(const char *path, double pixdim[3], double spacing[3]);
-
 /* As clvox_volume_read, but keeps labels above 2^24, which float32 cannot hold exactly: data then holds
  * indices into names. clvox_apply, clvox_volume_write, comparisons of labels and surfaces of labels respect
  * it; 0 stays 0. */

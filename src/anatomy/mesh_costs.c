@@ -12,7 +12,7 @@ static const clv_mesh_costs on_cpu = {7.4e-10, 6.5e-8, 8e-7, 5e-3, 1.3},
                             on_gpu = {9.2e-13, 5e-11, 7.5e-10, 2.1e-3, 1.31};
 
 /* Measurements may make a mesh so much cheaper against pairs, and derivatives so much dearer.
- * What a registration may take is said without a device, from these. */
+ * The prediction of a registration without a device comes from these. */
 static const double CHEAPER = 8, DEARER = 2;
 
 clv_mesh_costs clv_mesh_costs_of_kind(bool cpu)

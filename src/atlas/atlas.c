@@ -16,7 +16,7 @@
 #include "atlas/subjects.h"
 #include "atlas/vote.h"
 #include "base/status.h"
-#include "io/orientation.h"
+#include "io/volume/orientation.h"
 #include "runtime/device/host.h"
 
 /* Checks the starting image of a further channel. */

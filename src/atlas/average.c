@@ -10,7 +10,7 @@
 #include "base/matrix.h"
 #include "clvox/threads.h"
 #include "clvox/filter.h"
-#include "io/volume.h"
+#include "io/volume/volume.h"
 #include "op/field/warp.h"
 #include "op/image/resample.h"
 #include "op/image/weighted_sum.h"

@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "base/spares.h"
-#include "io/orientation.h"
-#include "io/store.h"
+#include "io/volume/orientation.h"
+#include "io/volume/store.h"
 #include "runtime/device/gate.h"
 #include "transform/field.h"
 
@@ -319,7 +319,7 @@ void clv_maps_rest(const clv_maps *m, int map)
         clvox_store_rest(m->each[map].kept[i]);
 }
 
-/* ---- a device that has less memory than it said ------------------------------- */
+/* ---- a device with less memory than it reports -------------------------------- */
 
 /* It takes no further maps, and what it holds for none is gone. With the lock held. */
 static void no_more(clv_maps *m, int device)

@@ -29,7 +29,7 @@ int clv_maps_open(const clv_maps_setting *setting, clv_maps **out);
 void clv_maps_close(clv_maps **maps);
 
 /* Maps are found: `find` writes them to where *to says, in buffers of the device or in host memory. Where the
- * device has less memory than it said, as others have taken it, `find` returns CLVOX_ERROR_MEMORY, and is
+ * device has less memory than it reports, as others have taken it, `find` returns CLVOX_ERROR_MEMORY, and is
  * called again for places that take less of it: in the end all maps of the device leave it. */
 typedef int (*clv_maps_finder)(void *user, const clv_register_fields *to);
 int clv_maps_find(clv_maps *m, int map, int device, clv_maps_finder find, void *user);

@@ -12,7 +12,7 @@
 #include "atlas/team.h"
 #include "atlas/vote.h"
 #include "base/matrix.h"
-#include "io/orientation.h"
+#include "io/volume/orientation.h"
 
 /* The template before its deformable rounds: of the shared affines, whose mean under its own weights is
  * removed. */

@@ -10,7 +10,7 @@
 #include "atlas/vote.h"
 #include "base/clock.h"
 #include "base/matrix.h"
-#include "io/labels.h"
+#include "io/volume/labels.h"
 
 typedef struct tick {
     clv_atlas_run *a;

@@ -14,9 +14,9 @@
 #include "base/select.h"
 #include "base/status.h"
 #include "clvox/threads.h"
-#include "io/labels.h"
-#include "io/orientation.h"
-#include "io/volume.h"
+#include "io/volume/labels.h"
+#include "io/volume/orientation.h"
+#include "io/volume/volume.h"
 
 uint64_t clv_atlas_hash_bytes(uint64_t hash, const void *bytes, size_t size)
 {

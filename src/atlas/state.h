@@ -15,7 +15,7 @@ int clv_atlas_state_find(clv_atlas_run *a, clv_atlas_member *s, int device);
 /* A round is over, and another follows. */
 int clv_atlas_state_advance(clv_atlas_run *a);
 /* Waits for what is being written: no function of a state may follow but clvox_atlas_forget. What cannot be
- * written now is told in the result. */
+ * written now is reported in the result. */
 void clv_atlas_state_end(clv_atlas_run *a);
 /* After the end of a run that has succeeded: what the first member that could not write has to tell, all
  * tell. */

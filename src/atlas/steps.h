@@ -8,7 +8,7 @@
 /* The devices of a run, from the call and its options: refuses those that differ. */
 int clv_atlas_devices_open(clv_atlas_run *a, clvox_context *first);
 void clv_atlas_devices_close(clv_atlas_run *a);
-/* The same for each device, on a thread of its own. A failure is told as of clv_atlas_each. */
+/* The same for each device, on a thread of its own. A failure is reported as by clv_atlas_each. */
 int clv_atlas_every(clv_atlas_run *a, int (*take)(clv_atlas_run *a, int device, void *user), void *user);
 
 /* A step reads these of a subject. Those that options->store has on disk are fetched before its turn, and

@@ -14,8 +14,8 @@
 #include "base/matrix.h"
 #include "clvox/threads.h"
 #include "base/select.h"
-#include "io/orientation.h"
-#include "io/volume.h"
+#include "io/volume/orientation.h"
+#include "io/volume/volume.h"
 
 /* Second hash, by words. With the first it tells contents apart when no process has both images. */
 static uint64_t second_of(uint64_t hash, const clvox_volume *v)

@@ -10,8 +10,8 @@
 #include "base/matrix.h"
 #include "clvox/apply.h"
 #include "clvox/threads.h"
-#include "io/labels.h"
-#include "io/orientation.h"
+#include "io/volume/labels.h"
+#include "io/volume/orientation.h"
 
 typedef struct ballot {
     int64_t name;

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libdeflate.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/place.h"
+#include "base/seen.h"
 #include "base/status.h"
 #include "clvox/files.h"
 
@@ -101,6 +103,7 @@ int clvox_file_read(const char *path, size_t limit, char **out, size_t *size)
     }
     CLV_TRY(clv_file_read_at(fd, path, text, (size_t)bytes, 0));
     text[bytes] = 0;
+    clv_seen_add(path, &(clvox_input_facts){.has_crc = true, .crc = libdeflate_crc32(0, text, (size_t)bytes)});
     *out = text;
     if (size)
         *size = (size_t)bytes;

@@ -55,7 +55,7 @@ static kind kind_of(const char *folder)
         return UNREADABLE;
     cJSON *all = cJSON_Parse(content);
     const cJSON *type = cJSON_GetObjectItemCaseSensitive(all, "DatasetType");
-    /* Before there were types, pipelines said who they are. */
+    /* Without a type, the name of the pipeline tells. */
     const bool pipeline =
         cJSON_HasObjectItem(all, "GeneratedBy") || cJSON_HasObjectItem(all, "PipelineDescription");
     const kind is =

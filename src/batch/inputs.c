@@ -21,6 +21,14 @@ int clvox_mask_read(const char *path, clvox_volume **out)
     return status;
 }
 
+int clvox_input_read(const clvox_input *one)
+{
+    return !one->path                   ? CLVOX_OK
+           : one->as == CLVOX_AS_LABELS ? clvox_labels_read(one->path, one->out)
+           : one->as == CLVOX_AS_MASK   ? clvox_mask_read(one->path, one->out)
+                                        : clvox_volume_read(one->path, one->out);
+}
+
 int clvox_link_word(const char *text, char **file, bool *inverse)
 {
     bool brackets = *text == '[' && text[strlen(text) - 1] == ']';

@@ -6,7 +6,7 @@
 
 #include "clvox/command/pair.h"
 
-/* The first five are set by the caller, the rest zeroed. */
+/* The first six, and the options of the work, are set by the caller, the rest zeroed. */
 typedef struct clv_pair {
     const clvox_pair *row;
     const clvox_pairs_options *options;
@@ -14,15 +14,8 @@ typedef struct clv_pair {
     clvox_progress look; /* as of clvox_register_options */
     void *user;
     cJSON *log;
-    double started, read_seconds, write_seconds;
-    clvox_register_options registration;
-    clvox_volume *fixed, *moving, *mask[2], *linear_mask[2], *labels, *carried, *log_jacobian;
-    clvox_volume *level_mask[2][CLVOX_MAX_LEVELS];
-    clvox_transform *initial;
-    clvox_register_result result;
-    clvox_results results;
-    cJSON *sidecar[CLVOX_PAIR_NAMES];
-    clvox_pair_picture shown;
+    double started;
+    clvox_pair_work work;
     clvox_before before;
     cJSON *trace;
 } clv_pair;

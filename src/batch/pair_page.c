@@ -9,19 +9,19 @@
 #include "base/status.h"
 #include "clvox/command/page.h"
 
-static void put_images(clvox_report *page, const clvox_pair_page *p)
+static void put_images(clvox_report *page, const clvox_pair_work *w)
 {
     clvox_report_layer layer[4];
     int count = 0;
-    layer[count++] = (clvox_report_layer){"fixed", p->picture->fixed, CLVOX_REPORT_GREY, 0};
-    layer[count++] = (clvox_report_layer){"moving, warped", p->picture->warped, CLVOX_REPORT_GREY, 0};
-    if (p->picture->labels)
-        layer[count++] = (clvox_report_layer){"labels", p->picture->labels, CLVOX_REPORT_OUTLINES, 0};
-    if (p->log_jacobian)
-        layer[count++] = (clvox_report_layer){"log Jacobian", p->log_jacobian, CLVOX_REPORT_SIGNED, 1};
+    layer[count++] = (clvox_report_layer){"fixed", w->shown.fixed, CLVOX_REPORT_GREY, 0};
+    layer[count++] = (clvox_report_layer){"moving, warped", w->shown.warped, CLVOX_REPORT_GREY, 0};
+    if (w->shown.labels)
+        layer[count++] = (clvox_report_layer){"labels", w->shown.labels, CLVOX_REPORT_OUTLINES, 0};
+    if (w->log_jacobian)
+        layer[count++] = (clvox_report_layer){"log Jacobian", w->log_jacobian, CLVOX_REPORT_SIGNED, 1};
     clvox_report_section(page, "Images");
-    clvox_report_images(page, layer, count, p->picture->mask);
-    if (p->log_jacobian)
+    clvox_report_images(page, layer, count, w->shown.mask);
+    if (w->log_jacobian)
         clvox_report_text(page, "Log Jacobian: red where the moving image is larger than the fixed one, blue "
                                 "where it is smaller.");
 }
@@ -58,7 +58,7 @@ static void put_pass(clvox_report *page, const cJSON *look, int passes, const ch
 }
 
 /* The log's looks at the metric, a plot for each pass through the levels. */
-static int put_trace(clvox_report *page, const clvox_pair_page *p)
+static int put_trace(clvox_report *page, const clvox_pair_work *w, const clvox_pair_page *p)
 {
     const cJSON *look, *trace = cJSON_GetObjectItem(p->log, "trace");
     const int looks = cJSON_GetArraySize(trace);
@@ -70,7 +70,7 @@ static int put_trace(clvox_report *page, const clvox_pair_page *p)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     const int passes = cJSON_GetObjectItem(cJSON_GetArrayItem(trace, looks - 1), "pass")->valueint;
     clvox_report_section(page, "Iterations");
-    clvox_metric_says(p->options, p->result->metric, 0, metric);
+    clvox_metric_says(&w->options, w->result.metric, 0, metric);
     if (p->shapes)
         snprintf(metric, sizeof metric, "terms of shapes");
     int begun = 0;
@@ -85,31 +85,31 @@ static int put_trace(clvox_report *page, const clvox_pair_page *p)
     return CLVOX_OK;
 }
 
-int clvox_pair_page_write(const clvox_pair_page *p, const char *path)
+int clvox_pair_page_write(const clvox_pair_work *w, const clvox_pair_page *p, const char *path)
 {
     int status = CLVOX_OK;
     char title[512];
     clvox_report *page = NULL;
-    const clvox_volume *mask = p->picture->mask;
+    const clvox_volume *mask = w->shown.mask;
     const clvox_suspicion *doubt;
     char *thumbnail = NULL;
     snprintf(title, sizeof title, "%s on %s", clvox_page_name(p->moving), clvox_page_name(p->fixed));
     CLV_TRY(clvox_page_begin(p->log, title, &page));
     for (int i = 0; (doubt = clvox_suspicion_at(i)); i++)
-        if (p->result->suspicions & doubt->bit)
+        if (w->result.suspicions & doubt->bit)
             clvox_report_warn(page, doubt->sentence);
-    CLV_TRY(clvox_report_thumbnail(p->picture->warped, p->picture->fixed, mask, &thumbnail));
+    CLV_TRY(clvox_report_thumbnail(w->shown.warped, w->shown.fixed, mask, &thumbnail));
     clvox_report_icon(page, thumbnail);
-    put_images(page, p);
+    put_images(page, w);
     clvox_report_section(page, "Result");
     clvox_page_facts(page, cJSON_GetObjectItem(p->log, "result"), 16);
-    if (p->log_jacobian) {
+    if (w->log_jacobian) {
         clvox_report_section(page, "Volume change");
-        clvox_report_histogram(page, "Log Jacobian", p->log_jacobian,
-                               mask && clvox_grid_equal(&mask->grid, &p->log_jacobian->grid) ? mask : NULL,
+        clvox_report_histogram(page, "Log Jacobian", w->log_jacobian,
+                               mask && clvox_grid_equal(&mask->grid, &w->log_jacobian->grid) ? mask : NULL,
                                1);
     }
-    CLV_TRY(put_trace(page, p));
+    CLV_TRY(put_trace(page, w, p));
 end:
     free(thumbnail);
     return clvox_page_end(p->log, &page, status, path);

@@ -15,6 +15,7 @@
 #include "batch/pair.h"
 #include "clvox/command/bids.h"
 #include "clvox/command/derivative.h"
+#include "clvox/command/table.h"
 
 static int out_of_memory(void)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "clvox/command/record.h"
 
-#include <libdeflate.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "clvox/command/inputs.h"
 #include "clvox/compare.h"
 #include "clvox/files.h"
 #include "clvox/kernels.h"
@@ -92,12 +92,11 @@ int clvox_record_write(const cJSON *log, const char *path)
 
 /* NIfTI gives a volume two places, and programs choose differently when they are not the same: transforms
  * between them are then off by the difference. */
-static int remark_forms(cJSON *log, const char *path, cJSON *entry)
+static int remark_header(cJSON *log, const char *path, const clvox_input_facts *f, cJSON *entry)
 {
-    int unplaced, count = 0;
+    int count = 0;
     char text[2048];
-    double gap = clvox_volume_forms_gap(path, &unplaced), pixdim[3], spacing[3];
-    if (unplaced) {
+    if (f->unplaced) {
         cJSON_AddBoolToObject(entry, "orientation_assumed", true);
         snprintf(text, sizeof text,
                  "%s: has neither sform nor qform: its orientation is assumed, voxels running to the right, "
@@ -106,53 +105,40 @@ static int remark_forms(cJSON *log, const char *path, cJSON *entry)
         clvox_record_text(log, "remarks", text);
         count++;
     }
-    if (clvox_volume_pixdim(path, pixdim, spacing)) {
-        cJSON_AddItemToObject(entry, "pixdim_mm", cJSON_CreateDoubleArray(pixdim, 3));
+    if (f->odd_pixdim) {
+        cJSON_AddItemToObject(entry, "pixdim_mm", cJSON_CreateDoubleArray(f->pixdim, 3));
         snprintf(text, sizeof text,
                  "%s: its pixdim says voxels of %g x %g x %g mm, and clvox goes by %g x %g x %g; other "
                  "programs may go by pixdim: repair the header",
-                 path, pixdim[0], pixdim[1], pixdim[2], spacing[0], spacing[1], spacing[2]);
+                 path, f->pixdim[0], f->pixdim[1], f->pixdim[2], f->spacing[0], f->spacing[1], f->spacing[2]);
         clvox_record_text(log, "remarks", text);
         count++;
     }
-    if (gap > 0.1) {
-        cJSON_AddNumberToObject(entry, "sform_from_qform_mm", gap);
+    if (f->forms_gap > 0.1) {
+        cJSON_AddNumberToObject(entry, "sform_from_qform_mm", f->forms_gap);
         snprintf(
             text, sizeof text,
             "%s: its sform and its qform place voxels up to %.3g mm apart; clvox goes by the sform, ANTs "
             "often by the qform; make the two alike before the two exchange transforms",
-            path, gap);
+            path, f->forms_gap);
         clvox_record_text(log, "remarks", text);
         count++;
     }
     return count;
 }
 
-/* The CRC-32 is that of gzip, PNG and `crc32`: quick enough not to be noticed, and enough to tell a changed
- * file. */
 int clvox_record_input(cJSON *log, const char *path)
 {
-    enum { CHUNK = 1 << 20 };
-    FILE *file = fopen(path, "rb");
-    unsigned char *chunk = malloc(CHUNK);
+    char text[16];
+    clvox_input_facts facts;
     cJSON *entry = cJSON_CreateObject(), *to = cJSON_GetObjectItem(log, "inputs");
     cJSON_AddStringToObject(entry, "path", path);
-    if (file && chunk) {
-        uint32_t crc = 0;
-        double bytes = 0;
-        for (size_t got; (got = fread(chunk, 1, CHUNK, file)) > 0;) {
-            crc = libdeflate_crc32(crc, chunk, got);
-            bytes += (double)got;
-        }
-        char text[16];
-        snprintf(text, sizeof text, "%08x", crc);
-        cJSON_AddNumberToObject(entry, "bytes", bytes);
+    if (clvox_input_look(path, &facts) >= 0) {
+        snprintf(text, sizeof text, "%08x", facts.crc);
+        cJSON_AddNumberToObject(entry, "bytes", facts.bytes);
         cJSON_AddStringToObject(entry, "crc32", text);
     }
-    if (file)
-        fclose(file);
-    free(chunk);
-    const int remarks = remark_forms(log, path, entry);
+    const int remarks = remark_header(log, path, &facts, entry);
     cJSON_AddItemToArray(to ? to : cJSON_AddArrayToObject(log, "inputs"), entry);
     return remarks;
 }

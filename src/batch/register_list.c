@@ -298,7 +298,7 @@ static job *job_of(work *w, clvox_context *ctx, clvox_pair *one, int claim)
     j->claim = claim;
     j->threads = (clvox_threads() + w->contexts - 1) / w->contexts;
     j->pair = (clv_pair){.row = one, .options = w->options, .ctx = ctx, .look = look, .user = w};
-    j->pair.registration = w->registration;
+    j->pair.work.options = w->registration;
     j->pair.log = cJSON_Duplicate(w->head, true);
     char *key = key_of(w, one);
     cJSON_AddStringToObject(j->pair.log, "pair", key ? key : "");

@@ -9,12 +9,13 @@
 
 #include "base/status.h"
 #include "batch/subjects.h"
+#include "batch/table.h"
 #include "clvox/files.h"
 #include "io/plain.h"
 
 static void free_subject(clvox_listed *s, int columns)
 {
-    clvox_table_names_destroy(s->field, columns);
+    clv_table_names_destroy(s->field, columns);
     free(s->image);
     free(s->mask);
     free(s->labels);
@@ -32,7 +33,7 @@ void clvox_list_destroy(clvox_list **list)
     for (int i = 0; i < l->count; i++)
         free_subject(&l->subject[i], l->columns);
     free(l->subject);
-    clvox_table_names_destroy(l->column, l->columns);
+    clv_table_names_destroy(l->column, l->columns);
     free(l);
 }
 
@@ -83,7 +84,7 @@ int clv_list_fields(const clvox_list *l, const char *const *text, char ***out)
         whole = ((*out)[i] = strdup(text[i] && *text[i] ? text[i] : "n/a"));
     if (whole)
         return CLVOX_OK;
-    clvox_table_names_destroy(*out, l->columns);
+    clv_table_names_destroy(*out, l->columns);
     *out = NULL;
     return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
 }
@@ -129,7 +130,7 @@ static int read_row(void *user, int line, const char *const *text)
 int clv_list_columns(clvox_list *l, const char *path, const char *const *own)
 {
     int count;
-    const int status = clvox_table_names(path, &l->column, &count);
+    const int status = clv_table_names(path, &l->column, &count);
     for (int i = 0; i < count; i++) {
         bool taken = l->columns == CLVOX_TABLE_COLUMNS - KNOWN - 1;
         for (int k = 0; own[k]; k++)
@@ -147,12 +148,12 @@ static int find_channels(clvox_list *l, const char *path, const char *const *fur
 {
     char **column;
     int count;
-    const int status = clvox_table_names(path, &column, &count);
+    const int status = clv_table_names(path, &column, &count);
     bool there[CLVOX_ATLAS_CHANNELS] = {false};
     for (int i = 0; i < count; i++)
         for (int c = 1; c < CLVOX_ATLAS_CHANNELS; c++)
             there[c - 1] |= !strcmp(column[i], further[c - 1]);
-    clvox_table_names_destroy(column, count);
+    clv_table_names_destroy(column, count);
     for (l->channels = 1; l->channels < CLVOX_ATLAS_CHANNELS && there[l->channels - 1]; l->channels++)
         ;
     for (int c = l->channels; c < CLVOX_ATLAS_CHANNELS; c++)

@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "batch/subjects.h"
+#include "batch/table.h"
 #include "clvox/files.h"
 
 typedef struct scan {
@@ -289,7 +290,7 @@ end:
             free(b.scan[i].further[c - 1]);
     }
     for (int i = 0; i < b.people; i++)
-        clvox_table_names_destroy(b.person[i], known ? known : l->columns);
+        clv_table_names_destroy(b.person[i], known ? known : l->columns);
     free(b.person);
     free(b.scan);
     return status;

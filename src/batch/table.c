@@ -1,24 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "batch/table.h"
+
 #include <limits.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/status.h"
-#include "clvox/batch.h"
 #include "clvox/files.h"
 
 enum { MOST_FIELDS = 256 };
 
 /* Characters that would end a field, and how tables write them. */
 static const char bare[] = "\t\n\r\\", letter[] = "tnr\\";
-
-char clvox_table_letter(char c)
-{
-    const char *known = c ? strchr(bare, c) : NULL;
-    return known ? letter[known - bare] : 0;
-}
 
 static char *unescape(char *field)
 {
@@ -113,16 +109,15 @@ static char *next_line(char **rest)
     return line;
 }
 
-void clvox_table_names_destroy(char **names, int count)
+void clv_table_names_destroy(char **names, int count)
 {
     for (int i = 0; names && i < count; i++)
         free(names[i]);
     free(names);
 }
 
-int clvox_table_names(const char *path, char ***names, int *count)
+int clv_table_names(const char *path, char ***names, int *count)
 {
-    CLV_GIVEN(path, names, count);
     int status = CLVOX_OK;
     char *text = NULL, *rest, *field[MOST_FIELDS];
     *names = NULL;
@@ -134,7 +129,7 @@ int clvox_table_names(const char *path, char ***names, int *count)
     for (int i = 0; *names && i < found && ((*names)[i] = strdup(field[i])); i++)
         ++*count;
     if (*count < found) {
-        clvox_table_names_destroy(*names, *count);
+        clv_table_names_destroy(*names, *count);
         *names = NULL;
         *count = 0;
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
@@ -172,4 +167,48 @@ char *clvox_table_path(const char *table, const char *field)
         return strdup(field);
     snprintf(path, sizeof path, "%.*s/%s", (int)(slash - table), table, field);
     return strdup(path);
+}
+
+/* ---- writing --------------------------------------------------------------- */
+
+int clvox_table_write(const char *path, void (*print)(FILE *to, const void *what), const void *what)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *to = open_memstream(&text, &size);
+    if (!to)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path);
+    print(to, what);
+    int status = fclose(to) ? clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of host memory", path)
+                            : clvox_file_write(path, text, size);
+    free(text);
+    return status;
+}
+
+static void put_field(FILE *to, const char *text)
+{
+    for (; text && *text; text++) {
+        const char *known = strchr(bare, *text);
+        if (known)
+            fputc('\\', to);
+        fputc(known ? letter[known - bare] : *text, to);
+    }
+}
+
+void clvox_table_fields(FILE *to, const char *const *text, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (i)
+            fputc('\t', to);
+        put_field(to, text[i]);
+    }
+}
+
+void clvox_table_number(FILE *to, const char *format, double value)
+{
+    fputc('\t', to);
+    if (isfinite(value))
+        fprintf(to, format, value);
+    else
+        fputs("n/a", to);
 }

@@ -216,13 +216,9 @@ typedef struct cli_chain {
 int cli_read_chain(command *cli, const cli_texts *texts, cli_chain *out);
 void cli_chain_free(cli_chain *chain);
 
-enum { CLI_AS_MASK = 1, CLI_AS_LABELS };
-/* A volume to read; with path NULL *out stays NULL. */
-typedef struct cli_input {
-    const char *path;
-    clvox_volume **out;
-    int as; /* 0: an image; CLI_AS_MASK: checked as by cli_read_mask; CLI_AS_LABELS: by clvox_labels_read */
-} cli_input;
+/* A volume to read. */
+enum { CLI_AS_MASK = CLVOX_AS_MASK, CLI_AS_LABELS = CLVOX_AS_LABELS };
+typedef clvox_input cli_input;
 /* Reads volumes (at most CLI_MAX_TEXTS) and a chain (texts NULL: none) side by
  * side and, where device is set, opens the device meanwhile and inverts the warps of the chain that are to be.
  * On failure what was read is released. */

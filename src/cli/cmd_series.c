@@ -131,7 +131,7 @@ end:
     return status;
 }
 
-/* ---- what is said -------------------------------------------------------- */
+/* ---- the report ---------------------------------------------------------- */
 
 /* "3, 7-9 and 12" of the frames with one of these flags; at most so many stretches. */
 static void list_frames(const clvox_series_result *r, unsigned flags, char *out, size_t room)

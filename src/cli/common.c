@@ -317,7 +317,7 @@ int cli_profile(command *cli)
         cJSON_AddItemToArray(list_of, row);
     }
     fprintf(stderr, "copy bandwidth of the device: %.1f GB/s\n", copy * 1e-9);
-    cli->profile = false; /* said once */
+    cli->profile = false; /* one table is enough */
 end:
     free(rows);
     return status;

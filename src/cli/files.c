@@ -29,7 +29,7 @@ int cli_read_volume(command *cli, const char *path, clvox_volume **out)
 
 int cli_read_mask(command *cli, const char *path, clvox_volume **out)
 {
-    return cli_load(cli, &(cli_input){path, out, true}, 1, NULL, NULL, false);
+    return cli_load(cli, &(cli_input){path, out, CLI_AS_MASK}, 1, NULL, NULL, false);
 }
 
 int cli_read_transform(command *cli, const char *path, clvox_transform **out)
@@ -271,11 +271,7 @@ static int load_one(void *user, size_t index, int worker)
         return clvox_transforms_read(l->file[i], l->fixed.size[0] ? &l->fixed : NULL,
                                      l->moving.size[0] ? &l->moving : NULL, l->part[i], CLI_MAX_LINKS, &l->parts[i]);
     }
-    const cli_input *one = &l->input[index];
-    return !one->path                 ? CLVOX_OK
-           : one->as == CLI_AS_LABELS ? clvox_labels_read(one->path, one->out)
-           : one->as == CLI_AS_MASK   ? clvox_mask_read(one->path, one->out)
-                                      : clvox_volume_read(one->path, one->out);
+    return clvox_input_read(&l->input[index]);
 }
 
 static void *load_all(void *user)

@@ -7,7 +7,7 @@
 #include "base/options.h"
 #include "base/status.h"
 #include "flow/shooting.h"
-#include "io/orientation.h"
+#include "io/volume/orientation.h"
 #include "register/problem.h"
 #include "runtime/device/host.h"
 #include "runtime/device/watch.h"

@@ -12,7 +12,7 @@
 
 #include "image/distribution.h"
 #include "image/spline.h"
-#include "io/labels.h"
+#include "io/volume/labels.h"
 #include "op/field/warp.h"
 #include "op/image/histogram.h"
 #include "op/image/pointwise.h"

@@ -6,7 +6,7 @@
 #include "clvox/threads.h"
 #include "base/status.h"
 #include "clvox/compare.h"
-#include "io/labels.h"
+#include "io/volume/labels.h"
 #include "image/compare.h"
 
 /* More are no label map but an image, and would take hours. */

@@ -2,7 +2,7 @@
 #include "clvox/filter.h"
 
 #include "base/status.h"
-#include "io/labels.h"
+#include "io/volume/labels.h"
 
 #include <float.h>
 #include <math.h>

@@ -8,7 +8,7 @@
 #include "base/select.h"
 #include "base/status.h"
 #include "clvox/filter.h"
-#include "io/labels.h"
+#include "io/volume/labels.h"
 
 static int check(const clvox_volume *volume, const char *what)
 {

@@ -7,7 +7,7 @@
 #include "base/matrix.h"
 #include "base/status.h"
 #include "clvox/compare.h"
-#include "io/labels.h"
+#include "io/volume/labels.h"
 
 /* More are no label map but an image. */
 enum { MOST_LABELS = 8192 };

@@ -8,7 +8,7 @@
 #include "base/select.h"
 #include "base/status.h"
 #include "clvox/threads.h"
-#include "io/labels.h"
+#include "io/volume/labels.h"
 #include "transform/field.h"
 
 enum { MOST_PLACES = 400000, FEWEST = 50, ROUNDS = 8, LAST = CLV_MAGNITUDES - 1 };

@@ -14,7 +14,7 @@
 #include "base/select.h"
 #include "base/status.h"
 #include "clvox/tensor.h"
-#include "io/mif.h"
+#include "io/volume/mif.h"
 #include "io/plain.h"
 
 enum {

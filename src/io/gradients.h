@@ -4,7 +4,7 @@
 
 #include "clvox/volume.h"
 
-/* The orthogonal matrix that takes what is said in the axes of FSL's bvecs to
+/* The orthogonal matrix from the axes of FSL's bvecs to
  * RAS: the directions of grid's axes (for a sheared grid the nearest that are
  * perpendicular), the first turned round where grid's determinant is positive.
  * So its own determinant is always negative. CLVOX_ERROR_DATA for a grid that

@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "io/transform/itk.h"
 #include "io/plain.h"
-#include "io/volume_format.h"
+#include "io/volume/format.h"
 
 enum { ROOM = 1024 };
 

@@ -12,7 +12,7 @@
 
 typedef struct clv_within {
     const clv_buffer *rows; /* on the device; NULL: all of the volume */
-    double voxels;          /* of the part, for what launches are said to move */
+    double voxels;          /* of the part, for the bytes that launches report */
 } clv_within;
 
 static inline size_t clv_within_bytes(const int size[3])

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/matrix.h"
+#include "base/options.h"
 #include "clvox/threads.h"
 #include "base/random.h"
 #include "base/status.h"
@@ -452,7 +453,7 @@ int clv_phantom_labels(const clv_phantom *phantom, const clvox_grid *grid,
 void clvox_phantom_defaults(clvox_phantom *phantom)
 {
     CLV_GIVEN_OR(, phantom);
-    *phantom = (clvox_phantom){.kind = CLVOX_PHANTOM_TEXTURED, .seed = 1, .noise_seed = 1};
+    *phantom = (clvox_phantom){.size = sizeof *phantom, .seed = 1, .noise_seed = 1};
     clvox_phantom_grid((int[3]){64, 64, 64}, (double[3]){1, 1, 1}, false, &phantom->grid);
     clv_matrix_identity(phantom->matrix);
 }
@@ -480,8 +481,10 @@ static int sample(const clvox_phantom *p, bool labels, clvox_volume **out)
 {
     clv_phantom phantom = {0};
     clv_phantom_warp warp;
-    int status = CLVOX_OK;
+    int status = clv_options_sized(p, sizeof *p);
     *out = NULL;
+    if (status < 0)
+        return status;
     if ((unsigned)p->kind > CLVOX_PHANTOM_CONSTANT)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "there is no phantom of kind %d", (int)p->kind);
     if (!(p->noise >= 0) || isinf(p->noise))

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 
 #include "base/matrix.h"
-#include "io/orientation.h"
+#include "io/volume/orientation.h"
 #include "op/field/compose.h"
 #include "op/field/compositive_step.h"
 #include "op/field/divergence.h"

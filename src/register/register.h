@@ -4,7 +4,7 @@
 #define CLV_REGISTER_REGISTER_H
 
 #include "clvox/registration.h"
-#include "io/orientation.h"
+#include "io/volume/orientation.h"
 #include "op/anatomy/moving_mesh.h"
 #include "op/anatomy/particle_mesh.h"
 #include "op/fluid/force.h"

@@ -253,7 +253,7 @@ end:
     return status;
 }
 
-/* Nothing is said of images that there are not. */
+/* No remark is about images that are not there. */
 static int leave(const clv_problem *p, clvox_register_result *r)
 {
     if (p->own.count == 0)

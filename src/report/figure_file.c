@@ -2,7 +2,7 @@
 #include "clvox/figure.h"
 
 #include "base/status.h"
-#include "io/orientation.h"
+#include "io/volume/orientation.h"
 #include "io/png.h"
 #include "report/figure.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/matrix.h"
-#include "io/orientation.h"
+#include "io/volume/orientation.h"
 
 void clv_view_orient(const clvox_grid *grid, clv_view *v)
 {

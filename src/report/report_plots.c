@@ -38,7 +38,7 @@ static void begin(clv_text *to, const char *title, const char *words)
     free(name.data);
 }
 
-/* The figure stays open for what is said below its plot. */
+/* The figure stays open for the text below its plot. */
 static void end(clv_text *to)
 {
     clv_page_end_svg(to);

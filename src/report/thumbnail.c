@@ -4,7 +4,7 @@
 
 #include "base/status.h"
 #include "clvox/report.h"
-#include "io/orientation.h"
+#include "io/volume/orientation.h"
 #include "io/png.h"
 #include "report/picture.h"
 #include "base/text.h"

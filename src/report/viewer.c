@@ -8,7 +8,7 @@
 #include "base/matrix.h"
 #include "base/status.h"
 #include "clvox/threads.h"
-#include "io/orientation.h"
+#include "io/volume/orientation.h"
 #include "io/png.h"
 #include "report/picture.h"
 

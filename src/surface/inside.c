@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 #include "clvox/surface.h"
-#include "io/labels.h"
+#include "io/volume/labels.h"
 
 /* Description of the values. */
 typedef struct look {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "base/status.h"
 #include "clvox/surface.h"
 #include "mesh/mesh.h"
@@ -28,7 +29,7 @@ static const double MOST_CUT = 0.0075, FINER_FROM = 0.05, CUT_BY_VOXELS = 0.02;
 void clvox_level_set_source_defaults(clvox_level_set_source *source)
 {
     CLV_GIVEN_OR(, source);
-    *source = (clvox_level_set_source){.label = -1, .iso = (double)NAN};
+    *source = (clvox_level_set_source){.size = sizeof *source, .label = -1, .iso = (double)NAN};
 }
 
 void clvox_level_set_destroy(clvox_level_set *level_set)
@@ -284,10 +285,13 @@ int clvox_level_set_create(clvox_context *context, const clvox_level_set_source 
     CLV_GIVEN(context, source, out);
     CLV_HOST_THREADS(context);
     CLV_WATCH(context, "distance");
+    int status = clv_options_sized(source, sizeof *source);
     *out = (clvox_level_set){.distance = NULL};
+    if (status < 0)
+        return status;
     if (!source->volume == !source->surface)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "a level set is made of a volume or of a surface");
-    int status = source->surface ? from_surface(context, source, out) : from_volume(context, source, out);
+    status = source->surface ? from_surface(context, source, out) : from_volume(context, source, out);
     if (status < 0)
         clvox_level_set_destroy(out);
     return status;

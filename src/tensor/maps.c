@@ -10,7 +10,7 @@
 #include "base/select.h"
 #include "base/status.h"
 #include "io/png.h"
-#include "io/volume_file.h"
+#include "io/volume/file.h"
 #include "op/tensor/measures.h"
 #include "report/figure_view.h"
 #include "runtime/device/host.h"

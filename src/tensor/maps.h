@@ -26,7 +26,7 @@ int clv_tensor_colours(const clvox_volume *fa, const clvox_volume *v1, uint8_t *
 int clv_figure_colours(const clvox_grid *grid, const uint8_t *rgb, clv_raster *out);
 
 /* Ways in which the axes of directions may have been turned round or exchanged:
- * number 0 is as they are. Their names are "-x y z", "y x z" and so on, said of
+ * number 0 is as they are. Their names are "-x y z", "y x z" and so on, words for
  * the axes of FSL's bvecs. */
 enum { CLV_TURNS = 24, CLV_TURN_NAME = 12 };
 void clv_turn_name(int turn, char out[CLV_TURN_NAME]);

@@ -10,8 +10,8 @@
 #include "base/spares.h"
 #include "base/status.h"
 #include "clvox/threads.h"
-#include "io/orientation.h"
-#include "io/volume.h"
+#include "io/volume/orientation.h"
+#include "io/volume/volume.h"
 
 /* Voxels that travel at once, and voxels of one piece of work. */
 enum { CHUNK = 1 << 20, PIECE = 1 << 14 };

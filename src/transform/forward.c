@@ -7,7 +7,7 @@
 #include "base/matrix.h"
 #include "base/status.h"
 #include "clvox/apply.h"
-#include "io/labels.h"
+#include "io/volume/labels.h"
 #include "op/field/splat.h"
 #include "op/image/resample.h"
 #include "runtime/device/host.h"

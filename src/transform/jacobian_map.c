@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "clvox/threads.h"
 #include "clvox/apply.h"
-#include "io/volume.h"
+#include "io/volume/volume.h"
 #include "op/field/jacobian.h"
 #include "runtime/device/host.h"
 #include "runtime/device/watch.h"

@@ -212,8 +212,8 @@ static void a_particle_mesh_is_off_by_what_it_says(void **state)
         const double error = largest_error(&got, &want);
         assert_that(report.method == CLVOX_CURRENTS_MESH && report.error <= o.error, "asked for %g: %g",
                     o.error, report.error);
-        assert_that(error <= 1.5 * report.error, "said to be off by %g: %g", report.error, error);
-        assert_that(report.error <= 200 * error + 1e-6, "off by %g, but said to be by %g", error,
+        assert_that(error <= 1.5 * report.error, "reported error %g, true error %g", report.error, error);
+        assert_that(report.error <= 200 * error + 1e-6, "true error %g, reported error %g", error,
                     report.error);
         assert_true(report.spacing > .1 * o.width && report.spacing < o.width && report.size[0] > 10);
         assert_ok(clvox_surface_currents_with(ctx, a, b, &o, &again, NULL));
@@ -272,7 +272,7 @@ static void auto_takes_the_faster_one_that_is_exact_enough(void **state)
     clvox_surface_destroy(&many);
 }
 
-/* As they were but for their digits, and never so low that what is said without a device is too little. */
+/* As they were but for their digits, and never so low that a prediction without a device is too small. */
 static void costs_are_kept_and_bounded(void **state)
 {
     (void)state;

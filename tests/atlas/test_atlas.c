@@ -5,7 +5,7 @@
 #include "atlas/population.h"
 #include "base/matrix.h"
 #include "clvox/filter.h"
-#include "io/orientation.h"
+#include "io/volume/orientation.h"
 #include "op/harness.h"
 #include "register/pair.h"
 
@@ -39,7 +39,7 @@ static void identical_images(void **state)
     pair_free(&p);
 }
 
-/* A subject whose left and right are exchanged is said, though it deforms to the template as well as any. */
+/* A subject whose left and right are exchanged is reported, though it deforms to the template as well as any. */
 static void exchanged_sides(void **state)
 {
     pair p;
@@ -516,7 +516,7 @@ int main(void)
     test_case(scaled_before, "subjects that were scaled before give the same bits");
     test_case(misuse, "what cannot be averaged is named, and a run that is stopped leaves nothing");
     test_case(identical_images, "the template of copies is the image, also after a hundred rounds");
-    test_case(exchanged_sides, "a subject with left and right exchanged is said");
+    test_case(exchanged_sides, "a subject with left and right exchanged is reported");
     test_case(mirrored_maps, "images by a map and by its inverse have the image in their middle");
     test_case(sums_in_one_order, "values whose sum depends on its order are summed in one");
     test_case(order_and_weights, "order and scale of weights change no bit; twice is a weight of 2");

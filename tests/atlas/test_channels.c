@@ -3,7 +3,7 @@
 #include "atlas/population.h"
 #include "base/matrix.h"
 #include "clvox/apply.h"
-#include "io/orientation.h"
+#include "io/volume/orientation.h"
 #include "op/harness.h"
 #include "register/pair.h"
 

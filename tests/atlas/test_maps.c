@@ -2,7 +2,7 @@
 /* The store of maps by itself: the same bits wherever a map lies, and however often its device runs short. */
 #include "atlas/maps.h"
 #include "atlas/population.h"
-#include "io/orientation.h"
+#include "io/volume/orientation.h"
 #include "op/harness.h"
 #include "op/image/pointwise.h"
 #include "runtime/device/context.h"
@@ -289,6 +289,6 @@ int main(void)
     test_case(in_any_place, "on devices, in memory, in files, and moved between them: the same bits");
     test_case(moves_that_are_done, "a move ends when every map has taken it; without maps nothing is lent");
     test_case(found_on_short_devices,
-              "where a device has less memory than it said, maps are found elsewhere");
+              "where a device has less memory than it reports, maps are found elsewhere");
     return test_run("the store of maps", population_close);
 }

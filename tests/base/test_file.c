@@ -327,10 +327,10 @@ int main(void)
     test_case(an_existing_file_keeps_its_permissions,
               "an existing file keeps its permissions, a new one follows the umask");
     test_case(a_link_stays_a_link, "a link stays a link");
-    test_case(what_cannot_be_written_is_said, "what cannot be written is said in a sentence");
+    test_case(what_cannot_be_written_is_said, "what cannot be written is refused in a sentence");
     test_case(what_is_no_file_is_not_read, "what is no file is not read");
     test_case(a_full_device_and_a_full_disk_are_said,
-              "a full device and a full disk are said, and leave the old file");
+              "a full device and a full disk are reported, and leave the old file");
     test_case(a_reader_meets_a_file_that_shrinks, "a reader meets a file that shrinks");
     test_case(an_interrupted_program_leaves_no_partial,
               "an interrupted program leaves no partial file and dies of the signal");

@@ -51,7 +51,7 @@ exits 0 clvox register --surface fixed.obj,far.obj -o i $quick -q --no-picture -
 exits 0 clvox register --points at.csv,gone.csv -o r --deform none --init points --linear rigid -q --no-picture; exists r_affine.txt; absent r_warp.nii.gz
 json r.json 'j["result"]["landmarks"]["largest_after_mm"] < 1e-6'
 
-begin "what cannot be is said in a sentence"
+begin "impossible requests are refused in a sentence"
 exits 2 clvox register --surface fixed.obj,moving.obj -o x --linear affine; says 'without images nothing gives a linear part'
 exits 2 clvox register --surface fixed.obj,moving.obj -o x --fixed-mask m.nii; says 'fixed-mask belongs to images'
 exits 2 clvox register --surface fixed.obj,moving.obj -o x --weight 2; says '1 weights for 0 channels'

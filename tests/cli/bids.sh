@@ -49,6 +49,20 @@ done
 cmp -s raw/derivatives/clvox/sub-01/figures/${stem}_space-MNI152_res-02_T1w.png o.png || complain "another picture"
 json raw/derivatives/clvox/logs/${stem}_space-MNI152_res-02_T1w.json 'len(j["outputs"]) == 12 and j["result"]["ncc_after"] > 0.9'
 
+begin "apply --pair finds the chain by the beginning of its names, or by the resampled image"
+forth=${out}_from-T1w_to-MNI152_mode-image_desc back=${out}_from-MNI152_to-T1w_mode-image_desc
+exits 0 clvox apply -i "$image" -r $template -t ${forth}-warp_xfm.nii.gz -t ${forth}-affine_xfm.txt -o a.nii.gz
+exits 0 clvox apply -i $template -r "$image" -t ${forth}-affine_xfm.txt,-1 -t ${back}-warp_xfm.nii.gz -o b.nii.gz
+for prefix in ${out} ${out%_run-1} ${out}_from-T1w_to-MNI152 ${out}_space-MNI152_res-02_T1w; do
+    exits 0 clvox apply -i "$image" -r $template --pair $prefix -o c.nii.gz; quiet; cmp -s a.nii.gz c.nii.gz || complain "$prefix is another chain"
+    exits 0 clvox apply -i $template -r "$image" --pair $prefix --inverse -o c.nii.gz; cmp -s b.nii.gz c.nii.gz || complain "$prefix is another chain back"
+done
+cp ${forth}-affine_xfm.txt ${out}_from-T1w_to-other_mode-image_desc-affine_xfm.txt
+exits 1 clvox apply -i "$image" -r $template --pair $out -o x.nii; one_sentence; says 'several registrations'; absent x.nii
+exits 0 clvox apply -i "$image" -r $template --pair ${out}_space-MNI152_res-02_T1w -o c.nii.gz; cmp -s a.nii.gz c.nii.gz || complain "another chain"
+rm ${out}_from-T1w_to-other_mode-image_desc-affine_xfm.txt
+exits 1 clvox apply -i "$image" -r $template --pair ${out}_space-MNI -o x.nii; one_sentence; says 'there is no such file; --pair'; absent x.nii
+
 begin "sidecars and the description say what the standard asks for"
 json raw/derivatives/clvox/dataset_description.json 'j["Name"] and j["BIDSVersion"] and j["DatasetType"] == "derivative" and j["GeneratedBy"][0]["Name"] == "clvox" and j["GeneratedBy"][0]["Version"]'
 own="bids::sub-01/ses-a/anat/${stem}_from-T1w_to-MNI152_mode-image_desc"

@@ -66,7 +66,7 @@ for by in clvox vkfft; do exits 0 env CLVOX_FOURIER=$by "$program" $flow -o $by;
 exits 1 env CLVOX_FOURIER=nobody "$program" $flow -o n; one_sentence; says 'no Fourier transforms by nobody; clvox, vkfft and clfft'; absent n_warp.nii.gz
 exits 1 env CLVOX_FOURIER=clfft CLVOX_CLFFT="$work/none.so" "$program" $flow -o n; one_sentence; says 'clFFT cannot be loaded'; absent n_warp.nii.gz
 
-begin "a variant that does not build gives way to another one, which is said once, logged and listed"
+begin "a variant that does not build gives way to another one, which is reported once, logged and listed"
 passed=
 export CLVOX_WISDOM=
 exits 0 clvox filter median k.nii --radius 2 -o plain.nii
@@ -77,10 +77,10 @@ for broken in 'defined(WIDE)' '!defined(WIDE)'; do # one of them is the planner'
     cmp -s plain.nii other.nii || complain "another variant of the median has other bits"
     if grep -q 'takes the place of the variant' log/err; then
         passed="$passed$broken"
-        [ "$(grep -c '^median/.* takes the place of the variant .*last bits: .*cl/image/median.cl' log/err)" = 1 ] || complain 'not said once'
+        [ "$(grep -c '^median/.* takes the place of the variant .*last bits: .*cl/image/median.cl' log/err)" = 1 ] || complain 'not reported once'
         json log/m.json 'len(j["remarks"]) == 1 and "takes the place of the variant" in j["remarks"][0]'
         exits 0 env CLVOX_KERNEL_DIR="$work/cl" "$program" filter median k.nii --radius 2 -o other.nii -q --json log/m.json
-        grep -q 'takes the place' log/err && complain 'said in spite of -q'
+        grep -q 'takes the place' log/err && complain 'reported in spite of -q'
         json log/m.json 'len(j["remarks"]) == 1 and "\n" not in j["remarks"][0]'
         exits 0 env CLVOX_KERNEL_DIR="$work/cl" "$program" devices -v --json log/v.json
         prints 'median/.*does not run here: '

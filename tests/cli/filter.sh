@@ -169,7 +169,7 @@ d = [v[k * 343 + i] - 20 * math.sin(.4 * k + i % 7 * .2) for k in range(20) for 
 print("rms", math.sqrt(sum(x * x for x in d) / len(d)))
 P
 exits 0 python3 rms.py real_clean.nii.gz; below rms 2.5
-# Those who ask for Rician noise all the same are told.
+# A request for Rician noise all the same gets a remark.
 for filter in nlm tv; do
     exits 0 clvox filter $filter real.nii -o x.nii.gz --noise 5
     grep -q 'below 0' log/err && complain "$filter: a remark on signs that are kept"
@@ -199,7 +199,7 @@ exits 2 clvox filter blur t.nii.gz -o x.nii; says 'gaussian, sobel, unsharp'
 exits 2 clvox filter sobel t.nii.gz k.nii -o x.nii; says 'not expected'
 absent x.nii
 
-begin "what cannot be done is said in one sentence"
+begin "impossible requests are refused in one sentence"
 exits 1 clvox filter gaussian labels.nii.gz -o x.nii --sigma 2mm; one_sentence; says 'labels are names'
 exits 1 clvox filter sobel labels.nii.gz -o x.nii; one_sentence; says 'labels.nii.gz: labels are names'
 for verb in n4 nlm tv median winsorize 'match -r t.nii.gz'; do

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 PATH=$(dirname "$program"):$PATH # for env, which knows no functions
 unset POCL_CACHE_DIR XDG_CACHE_HOME CLVOX_CACHE_DIR
-one_remark() { [ "$(grep -c "$1" log/err)" = 1 ] || complain "not said once: $1"; }
+one_remark() { [ "$(grep -c "$1" log/err)" = 1 ] || complain "not reported once: $1"; }
 mine=clvox-pocl-$(id -u)
 clvox phantom ball -o f.nii --size 13x11x9 -q > log/out 2>&1
 sobel="clvox filter sobel f.nii"
@@ -22,7 +22,7 @@ for entry in home/.cache/clvox/????????????????????????????????; do
 done
 exits 0 timeout 60 $sobel -o x.nii; quiet; exits 0 cmp plain.nii x.nii
 
-begin "no home, one that is empty and a relative one: no cache, which is said once, and not PoCL's /tmp/pocl"
+begin "no home, one that is empty and a relative one: no cache, which is reported once, and not PoCL's /tmp/pocl"
 was=$(ls -d /tmp/pocl 2> /dev/null)
 rm -rf "$mine"
 for home in "-u HOME" "HOME=" "HOME=relative" "-u HOME XDG_CACHE_HOME=relative"; do
@@ -34,7 +34,7 @@ for home in "-u HOME" "HOME=" "HOME=relative" "-u HOME XDG_CACHE_HOME=relative";
     exits 0 env $home $sobel -o x.nii -q; quiet
 done
 
-begin "a folder that others could write, or below one, is no cache; that is said once"
+begin "a folder that others could write, or below one, is no cache; that is reported once"
 mkdir -p open/below && chmod 777 open && chmod 700 open/below
 for place in open open/below "$work/open/below/deeper"; do
     exits 0 env CLVOX_CACHE_DIR="$place" $sobel -o x.nii

@@ -75,7 +75,7 @@ for pair in begun:begun2 few:few4 single:single2; do
     [ "$(ls "${pair%:*}")" = "$(ls "${pair#*:}")" ] || complain "other files"
 done
 
-begin "BIDS derivatives have the bytes and names of one process; what is refused is said once"
+begin "BIDS derivatives have the bytes and names of one process; a refusal is printed once"
 printf 'image\n' > subjects.tsv
 for k in 1 2 3; do cp "s$k.nii" "sub-${k}_T1w.nii"; echo "sub-${k}_T1w.nii" >> subjects.tsv; done
 exits 0 clvox atlas --bids-derivatives alone $fast --list subjects.tsv
@@ -85,14 +85,14 @@ exits 0 together 3 atlas --bids-derivatives many $fast --list subjects.tsv
 while read -r file; do cmp -s "alone/$file" "many/$file" || complain "$file differs"; done < names
 (cd many && find . -type f ! -path './logs/*' ! -name '*.html' | sort) | cmp -s - names || complain "other files"
 exits 1 together 2 atlas --bids-derivatives refused $fast --list list.tsv
-[ "$(grep -c 'the images give' log/err)" = 1 ] || complain "it is not said once"
+[ "$(grep -c 'the images give' log/err)" = 1 ] || complain "it is not printed once"
 absent refused
 
-begin "a file of the state that any process cannot write is told once"
+begin "a file of the state that any process cannot write is reported once"
 for k in 0 2; do
     mkdir -p lost/state/subject_$k
     exits 0 together 3 atlas -o lost $fast --linear none --rounds 1 s1.nii s2.nii s3.nii; says "lost/state/subject_$k.*: the result is whole"
-    [ "$(grep -c 'the result is whole' log/err)" = 1 ] || complain "it is not said once"
+    [ "$(grep -c 'the result is whole' log/err)" = 1 ] || complain "it is not printed once"
     json lost/report.json "[r for r in j['remarks'] if 'subject_$k' in r]"
     exists lost/s3_warp.nii.gz; rm -r lost
 done
@@ -160,7 +160,7 @@ done
 json read1/report.json '[i["path"] for i in j["inputs"]] == ["s1.nii", "l1.nii", "twin.nii", "l3.nii", "s2.nii", "s3.nii", "l3.nii"] and j["left_out"] == ["bad.nii"]'
 exits 1 together 2 atlas -q -o twin.nii $fast s1.nii twin.nii; absent twin.nii/report.json
 
-begin "what no process can do is said once"
+begin "what no process can do is refused once"
 exits 1 together 3 atlas -q -o x $fast s1.nii bad.nii s2.nii
 [ "$(grep -c '^clvox' log/err)" = 1 ] || complain "not one sentence"
 says '^clvox atlas: bad.nii'; absent x

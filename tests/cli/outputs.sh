@@ -99,7 +99,7 @@ exits 0 clvox register $begins --linear rigid --points four.csv,four_gone.csv
 exits 2 clvox register $begins; says 'needs --points'
 exits 1 clvox register $begins --points at.csv,gone.csv; one_sentence; says '2 landmarks; this linear transform needs 4'
 
-begin "surfaces: a term, carried to the fixed image, and what is said of them"
+begin "surfaces: a term, carried to the fixed image, and their report"
 octahedron 2 0 > fixed.obj; octahedron 2 .7 > moving.obj; octahedron 2 90 > away.obj
 sf="register -f pair_fixed.nii.gz -m pair_fixed.nii.gz --linear none --init header --deform greedy --shrink 1 --no-picture"
 exits 0 clvox $sf -o sf --iterations 30 --surface fixed.obj,moving.obj --width 3mm; says 'and surfaces'; prints '^surfaces, term '
@@ -139,7 +139,7 @@ exits 0 clvox $sf -o sm --iterations 30 --surface fixed.obj,moving.obj --width 3
 prints '^surface 1, sums .* by a particle mesh on 1 of 1 levels'
 json sm.json 'all([s["sums"] == "mesh" and 0 < s["derivative_error"] <= .01 and s["levels_by_mesh"] == 1 for s in j["result"]["surfaces"]["surface"]])'
 
-begin "curves and clouds: terms, carried to the fixed image, and what is said of them"
+begin "curves and clouds: terms, carried to the fixed image, and their report"
 ring() { # SHIFT SEGMENTS
     awk -v s="$1" -v n="$2" 'BEGIN {
         printf "# vtk DataFile Version 3.0\nring\nASCII\nDATASET POLYDATA\nPOINTS %d float\n", n
@@ -201,7 +201,7 @@ exits 2 clvox $cv -o x --curves fixed.vtk -q; says 'two files'
 exits 2 clvox ${cv%--width*} -o x --cloud-weight 3 -q; says 'cloud-weight belongs to --cloud'
 exits 2 clvox $cv -o x -q; says 'width belongs to --surface, --curves and --cloud'
 
-begin "posteriors: a term, carried to the fixed image, and what is said of them"
+begin "posteriors: a term, carried to the fixed image, and their report"
 exits 0 clvox phantom pair -o ps --size 23x21x19 --seed 5 --affine by_two.txt
 ps="register --linear none --init header --deform greedy --shrink 1 --no-picture"
 tissues="--posteriors ps_fixed_labels.nii.gz,ps_moving_labels.nii.gz"

@@ -5,7 +5,7 @@
 #   poor.sh PROGRAM LAYER      LAYER: the OpenCL layer of tests/layer
 . "$(dirname "$0")/lib.sh"
 PATH=$(dirname "$program"):$PATH # for env, which knows no functions
-one_remark() { [ "$(grep -c "$1" log/err)" = 1 ] || complain "not said once: $1"; }
+one_remark() { [ "$(grep -c "$1" log/err)" = 1 ] || complain "not reported once: $1"; }
 export CLVOX_CACHE_DIR="${CLVOX_CACHE_DIR:-$work/cache}" # kernels are built once
 clvox phantom pair -o pair --size 21x19x17 --amplitude 1 -q > log/out 2>&1
 clvox phantom surface:sphere -o ball --size 19x19x19 -q > log/out 2>&1

@@ -120,7 +120,7 @@ exits 0 clvox apply -i p_moving.nii.gz -r p_moving.nii.gz -t mirror.txt -o mirro
 exits 1 clvox register -f p_fixed.nii.gz -m mirrored.nii -o k --deform none --strict -q; says 'are left and right exchanged'
 json k.json 'j["result"]["suspicions"] == ["mirrored"]'
 
-begin "an orientation that is assumed is said"
+begin "an orientation that is assumed is reported"
 exits 0 clvox apply -i p_moving.nii.gz -r p_moving.nii.gz -o unplaced.nii
 printf '\0\0\0\0' | dd of=unplaced.nii bs=1 seek=252 conv=notrunc 2> log/dd # the codes of qform and sform
 exits 0 clvox register -f p_fixed.nii.gz -m unplaced.nii -o k --deform none --no-picture
@@ -250,6 +250,8 @@ begin "a series is refused before there is a plan"
 exits 0 clvox phantom tensor:steps -o s --size 9x8x7 --directions 6 -q
 exits 1 clvox register -f p_fixed.nii.gz -m s_dwi.nii.gz -o x --json x.json; one_sentence
 says 's_dwi.nii.gz: has 7 volumes, and one is registered: take one by `clvox apply -i s_dwi.nii.gz -r s_dwi.nii.gz --frame 0'
+printf 'fixed\tmoving\toutput\ns_dwi.nii.gz\ts_dwi.nii.gz\ta\n' > s.tsv
+exits 1 clvox register --list s.tsv -o many -q; grep -q 's_dwi.nii.gz: has 7 volumes, and one is registered' many/summary.tsv || complain "the list does not say why"
 absent x_affine.txt; rm -f x.json
 
 begin "several metrics on one pair"

@@ -64,7 +64,7 @@ absent x_warp.nii.gz
 exits 0 $shoot -p r_momentum.nii.gz -o x --operator 5,1,0.3; quiet
 exits 0 cmp s_warp.nii.gz x_warp.nii.gz
 
-begin "a momentum that does not say its operator: which one is taken is said"
+begin "a momentum without its operator: the one that is used is reported"
 silenced u.nii.gz r_momentum.nii.gz
 exits 0 $shoot -p u.nii.gz -o x --json x.json; one_sentence; says 'u.nii.gz does not say.*taking 3.60997,7.21994,1'
 json x.json 'j["shoot"]["operator_from"] == "default" and j["shoot"]["timesteps"] == 8'

@@ -64,7 +64,7 @@ cmp -s age_p.nii.gz again_p.nii.gz || complain "the same seed gives other bits"
 exits 0 clvox stats --list subjects.tsv --test age --permutations 200 --two-sided -o age
 prints 'changes with age'
 
-begin "a voxel that tells the groups apart without a residual is left out, counted and said"
+begin "a voxel that tells the groups apart without a residual is left out, counted and reported"
 python3 - <<'P'
 import struct
 for i in range(8):

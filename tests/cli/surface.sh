@@ -34,7 +34,7 @@ exits 0 clvox surface compare i.ply d.ply --width 3mm --json log/c.json
 json log/c.json '0 < j["result"]["varifold"] < .2 * j["result"]["varifold_products"]["AA"]'
 json log/c.json '.9 < j["result"]["dice"] < 1 and 0 < j["result"]["mean_distance_mm"] < j["result"]["hausdorff_mm"] < 1.5'
 
-begin "compare: by a particle mesh, whose error is said"
+begin "compare: by a particle mesh, whose error is reported"
 exits 0 clvox surface compare i.ply d.ply --width 3mm --method exact --json log/e.json
 exits 0 clvox surface compare i.ply d.ply --width 3mm --method mesh --error 1e-3 --json log/m.json
 prints 'by a particle mesh of'; prints 'the mean of <A, A> and <B, B>'
@@ -84,7 +84,7 @@ prints 'grid *25 x 24 x 23'; json log/g.json 'abs(j["distance"]["band_mm"] - 3) 
 exits 0 clvox compare p.nii.gz i.nii.gz; below RMS 0.1
 exits 0 clvox surface distance i.ply -o p.nii.gz; exists p.nii.gz
 
-begin "distance: open meshes are said"
+begin "distance: open meshes are reported"
 python3 - <<'P'
 open("open.obj", "w").write("v 0 0 0\nv 9 0 0\nv 0 9 0\nv 0 0 9\nf 1 3 2\nf 1 2 4\nf 1 4 3\n")
 open("inward.obj", "w").write("v 0 0 0\nv 9 0 0\nv 0 9 0\nv 0 0 9\nf 1 2 3\nf 1 4 2\nf 1 3 4\nf 2 4 3\n")

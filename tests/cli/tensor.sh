@@ -206,7 +206,7 @@ exits 1 clvox tensor measures t.nii -o f.b/x --order fsl; one_sentence; says 'th
 exits 1 clvox tensor fit f_dwi.nii.gz --grad f.b --mask m.nii -o x -q; one_sentence; says 'grid'
 absent x_tensor.nii.gz
 
-begin "fit: measurements of 0 or NaN have no weight; fast diffusion keeps all shells; S0 that no volume shows is said"
+begin "fit: measurements of 0 or NaN have no weight; fast diffusion keeps all shells; S0 that no volume shows is reported"
 python3 - <<'P'
 import gzip, math, random, struct
 raw = gzip.open("s_dwi.nii.gz").read()

@@ -194,12 +194,12 @@ exits 1 clvox jacobian -t turn.txt; one_sentence; says 'affine'
 
 # slope OUT NUMBER-IN-OCTAL: the truth's warp with its vectors so many times longer, which scl_slope does
 slope() { cp truth.nii "$1"; printf "$2" | dd of="$1" bs=1 seek=112 conv=notrunc 2> log/dd; }
-begin "folds and what leads out of the grid are said, and have no inverse"
+begin "folds and ways out of the grid are reported, and have no inverse"
 exits 0 clvox compose -r p_fixed.nii.gz -t p_truth_warp.nii.gz -o truth.nii
 slope folded.nii '\000\000\100\100' # 3
 slope far.nii '\000\044\164\111'    # 1e6
 exits 0 clvox jacobian -t folded.nii --log -o log.nii; says 'WARNING: .* voxels are folded'
-[ "$(sed -n 's/.*WARNING: \([0-9]*\) voxels.*/\1/p' log/err)" -ge "$(value folded)" ] || complain "too few folds are said"
+[ "$(sed -n 's/.*WARNING: \([0-9]*\) voxels.*/\1/p' log/err)" -ge "$(value folded)" ] || complain "too few folds are reported"
 [ "$(value folded)" -gt 0 ] || complain "there is no fold"
 exits 0 clvox jacobian -t folded.nii; says "WARNING: $(value folded) voxels are folded.*also in mean_log and sd_log"
 exits 0 clvox jacobian -t p_truth_warp.nii.gz --log -o log.nii -q; quiet

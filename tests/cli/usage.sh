@@ -223,7 +223,7 @@ exits 1 clvox phantom ball -o no/folder/x.nii; one_sentence; says 'no/folder'
 exits 1 clvox register -f a.nii -m gone.nii -o no/folder/r; one_sentence; absent no
 absent r.json; absent r_affine.txt
 
-begin "a mask without a voxel above 0 is said"
+begin "a mask without a voxel above 0 is refused"
 exits 0 clvox phantom ball -o ball.nii --size 1x1x5 --labels zero.nii --affine far.txt
 exits 1 clvox compare ball.nii ball.nii --mask zero.nii; one_sentence; says 'zero.nii: the mask is empty'
 

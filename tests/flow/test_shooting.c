@@ -3,7 +3,7 @@
 #include "check.h"
 #include "flow/shooting.h"
 #include "flow_problem.h"
-#include "io/orientation.h"
+#include "io/volume/orientation.h"
 #include "op/harness.h"
 #include "ref/flow/epdiff.h"
 

@@ -198,7 +198,7 @@ static void images(void)
               "mutual information of two independent coins, and of one with itself");
     test_case(local_correlation_against_the_sum_done_cube,
               "local correlation against the sum done cube by cube");
-    test_case(what_cannot_be_compared_is_said, "what cannot be compared is said");
+    test_case(what_cannot_be_compared_is_said, "images that cannot be compared are refused");
 }
 
 static void fill_box(clvox_volume *v, int label, int x0, int y0, int z0, int x1, int y1, int z1)
@@ -306,8 +306,8 @@ static void labels(void)
     test_case(distances_equal_those_found_by_trying_every,
               "distances equal those found by trying every voxel");
     test_case(the_share_of_the_target_that_is_covered, "the share of the target that is covered");
-    test_case(no_label_at_all_is_said, "no label at all is said");
-    test_case(an_image_taken_for_a_label_map_is_said, "an image taken for a label map is said");
+    test_case(no_label_at_all_is_said, "a map without a label is refused");
+    test_case(an_image_taken_for_a_label_map_is_said, "an image that is treated as a label map is reported");
 }
 
 static void end_point_error_in_millimetres_and_voxels(void **state)

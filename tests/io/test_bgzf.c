@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files whose blocks several threads compress and write in turn; also where one of them fails. */
-#include "io/bgzf.h"
+#include "io/packed/bgzf.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -190,7 +190,7 @@ int main(void)
         }
     for (int t = 0; t < 3; t++)
         test_case_at(a_full_disk_ends_all, TEST_AT(threads[t]),
-                     "%d threads and a full disk: all end, the reason is said, and no file is left",
+                     "%d threads and a full disk: all end, the reason is reported, and no file is left",
                      threads[t]);
     test_case(a_file_that_was_there_stays, "where a volume cannot be written the file that was there stays");
     return test_run("bgzf", tear_down);

@@ -12,7 +12,7 @@
 #include "check.h"
 #include "clvox/store.h"
 #include "clvox/threads.h"
-#include "io/store.h"
+#include "io/volume/store.h"
 
 static char folder[] = "/tmp/store-XXXXXX";
 

@@ -200,7 +200,7 @@ static void gradients(void)
               "bvecs are turned into RAS for both handednesses, oblique and sheared grids");
     test_case(transposed_bvecs_a_column_of_bvals_commas,
               "transposed bvecs, a column of bvals, commas, not unit, NaN for b = 0");
-    test_case(what_is_wrong_is_said_with_its_file, "what is wrong is said with its file and line");
+    test_case(what_is_wrong_is_said_with_its_file, "an error names its file and line");
     test_case(mrtrixs_table_is_in_ras_whatever_the_grid, "MRtrix's table is in RAS whatever the grid");
     test_case(shells_are_found_through_scanner_rounding, "shells are found through scanner rounding");
     test_case(a_comma_in_the_users_language_does, "a comma in the user's language does not matter");

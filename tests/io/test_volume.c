@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values, places and kinds of volumes in NIfTI files. */
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
-#include "io/volume_file.h"
+#include "clvox/command/inputs.h"
+#include "clvox/files.h"
+#include "io/volume/file.h"
 #include "volumes.h"
 
 
@@ -221,20 +225,24 @@ static void two_forms_that_differ_are_told_apart(void **state)
     h.qform = h.sform = 1;
     set_rows(&h, 2, 2, 2, 0, 0, 0);
     place_is(&h, 2, 2, 2);
-    assert_true(clv_volume_forms_gap(files_in("p.nii"), NULL) == 0);
+    clvox_input_facts facts;
+    assert_ok(clvox_input_look(files_in("p.nii"), &facts));
+    assert_true(facts.forms_gap == 0 && !facts.unplaced);
     h.rows[0][0] = 5;
     h.rows[1][3] = -4;
     place_is(&h, 5, -2, 2);
-    assert_true(fabs(clv_volume_forms_gap(files_in("p.nii"), NULL) - 5) < 1e-6);
+    assert_ok(clvox_input_look(files_in("p.nii"), &facts));
+    assert_true(fabs(facts.forms_gap - 5) < 1e-6);
     h.qform = 0;
     place_is(&h, 5, -2, 2);
-    assert_true(clv_volume_forms_gap(files_in("p.nii"), NULL) == 0);
-    assert_true(clv_volume_forms_gap(files_in("none.nii"), NULL) == 0);
-    int unplaced = 7;
-    assert_true(clvox_volume_forms_gap(files_in("p.nii"), &unplaced) == 0 && unplaced == 0);
+    assert_ok(clvox_input_look(files_in("p.nii"), &facts));
+    assert_true(facts.forms_gap == 0 && !facts.unplaced);
+    assert_int_equal(clvox_input_look(files_in("none.nii"), &facts), CLVOX_ERROR_FILE);
+    assert_true(facts.forms_gap == 0);
     h.sform = 0;
     place_is(&h, 2, 2, 2);
-    assert_true(clvox_volume_forms_gap(files_in("p.nii"), &unplaced) == 0 && unplaced == 1);
+    assert_ok(clvox_input_look(files_in("p.nii"), &facts));
+    assert_true(facts.forms_gap == 0 && facts.unplaced);
 }
 
 static void how_axes_run(void **state)
@@ -548,6 +556,66 @@ static void strangers(void)
     test_case(files_of_other_kinds_are_named, "files of other kinds are named");
 }
 
+/* ---- facts for logs --------------------------------------------------------- */
+
+static uint32_t crc_of(const char *path)
+{
+    size_t size;
+    uint8_t *bytes = files_read(path, &size);
+    const uint32_t crc = (uint32_t)crc32(0, bytes, (uInt)size);
+    free(bytes);
+    return crc;
+}
+
+/* Changes the last byte and sets the file's time back (or on), so that a second read alone can tell. */
+static void change_secretly(const char *path, long later)
+{
+    struct stat info;
+    FILE *file = fopen(path, "r+b");
+    assert_true(file && !stat(path, &info) && !fseek(file, -1, SEEK_END));
+    fputc(77, file);
+    fclose(file);
+    const struct timespec times[2] = {info.st_atim, {info.st_mtim.tv_sec + later, info.st_mtim.tv_nsec}};
+    assert_true(!utimensat(AT_FDCWD, path, times, 0));
+}
+
+static void a_file_is_not_read_again_for_its_log(void **state)
+{
+    (void)state;
+    enum { N = 70, VALUES = N * N * N + 3 }; /* more than a piece, and values that nobody asks for */
+    static const char *const names[] = {"c.nii", "c.nii.gz", "c.txt"};
+    float *data = calloc(VALUES, sizeof *data);
+    const files_nifti h = files_header(1, N, N, N);
+    clvox_input_facts facts;
+    for (uint32_t i = 0, x = 1; i < VALUES; i++, x = x * 1664525 + 1013904223)
+        data[i] = (float)x;
+    for (int k = 0; k < 3; k++) {
+        const char *path = files_in(names[k]);
+        char *text = NULL;
+        if (k < 2) {
+            assert_true(!files_nifti_write(path, &h, data, VALUES * sizeof *data));
+            clvox_volume *v = reads(path);
+            clvox_volume_destroy(&v);
+        } else {
+            assert_true(!files_write(path, "1 0 0", 5));
+            assert_ok(clvox_file_read(path, 100, &text, NULL));
+            clvox_text_destroy(&text);
+        }
+        const uint32_t crc = crc_of(path);
+        assert_ok(clvox_input_look(path, &facts));
+        assert_that(facts.crc == crc, "%s: %08x, not %08x", names[k], facts.crc, crc);
+        assert_true(facts.unplaced == (k < 2));
+        change_secretly(path, 0);
+        assert_true(crc_of(path) != crc);
+        assert_ok(clvox_input_look(path, &facts));
+        assert_that(facts.crc == crc, "%s was read again", names[k]);
+        change_secretly(path, 1); /* by its time another file */
+        assert_ok(clvox_input_look(path, &facts));
+        assert_true(facts.crc == crc_of(path));
+    }
+    free(data);
+}
+
 static int tear_down(void **state)
 {
     (void)state;
@@ -563,5 +631,6 @@ int main(void)
     shapes();
     pairs();
     strangers();
+    test_case(a_file_is_not_read_again_for_its_log, "a file is not read again for its log");
     return test_run("volume", tear_down);
 }

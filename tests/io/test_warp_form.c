@@ -5,7 +5,7 @@
 
 #include "check.h"
 #include "clvox/transform.h"
-#include "io/volume_file.h"
+#include "io/volume/file.h"
 
 /* An oblique grid of unequal edges; right-handed or not. */
 static void grid_of(const int size[3], double angle, bool right_handed, clvox_grid *grid)

@@ -18,7 +18,7 @@
  *   after:N      it is taken once N buffers have been made
  *   fail:N       the Nth of the calls that can fail on a device at work fails
  *   nan:N bits:N huge:N  what is read from the Nth read on is NaN, random, or 3.4e38
- *   skip:N       kernels are not run from the Nth launch on, and nothing is said
+ *   skip:N       kernels are not run from the Nth launch on, without an error
  *   once         only the Nth of these is
  * POOR_CALLS=FILE  writes there how many calls were counted for fail, how many reads and launches. */
 #include "layer.h"

@@ -120,6 +120,9 @@ static void options_of_another_version(void **state)
     clvox_nlm_options n;
     clvox_currents_options u = {.width = 2};
     clvox_shoot_options s = {.time = 1};
+    clvox_phantom phantom;
+    clvox_level_set_source source;
+    clvox_level_set set;
     clvox_register_defaults(&r);
     r.size -= sizeof(double);
     refused_for_its_size(clvox_register(shared.ctx, &images, &r, &result));
@@ -143,6 +146,13 @@ static void options_of_another_version(void **state)
     refused_for_its_size(clvox_filter_nlm(shared.ctx, shared.fixed, NULL, &n, &out, NULL));
     refused_for_its_size(clvox_shape_currents(shared.ctx, NULL, NULL, &u, &products, NULL));
     refused_for_its_size(clvox_shoot_settle(shared.fixed, &s));
+    clvox_phantom_defaults(&phantom);
+    phantom.size--;
+    refused_for_its_size(clvox_phantom_image(&phantom, &out));
+    refused_for_its_size(clvox_phantom_labels(&phantom, &out));
+    clvox_level_set_source_defaults(&source);
+    source.size = 0;
+    refused_for_its_size(clvox_level_set_create(shared.ctx, &source, &set));
     assert_true(!other && !others && !out);
 }
 

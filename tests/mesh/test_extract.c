@@ -414,7 +414,7 @@ static void check_borders(void)
     test_case(a_full_mask_becomes_the_grids_box, "a full mask becomes the grid's box with its edges cut");
     test_case(one_voxel_one_slice_one_row, "one voxel, one slice, one row");
     test_case(values_at_the_level_are_outside, "values at the level are outside, from either side");
-    test_case(no_surface_is_said, "no surface is said");
+    test_case(no_surface_is_said, "a volume without a surface is refused");
 }
 
 static void check_threads(void **state)

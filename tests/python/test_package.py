@@ -254,7 +254,7 @@ def anatomy():
     refused(["add up to"], clvox.register, posteriors=("p_fixed.nii.gz", "p_moving_labels.nii.gz"))
 
 
-@case("options are the command's; what is wrong with them is said")
+@case("options are the command's; wrong ones are refused with a sentence")
 def options():
     said = json.loads(subprocess.run([PROGRAM, "register", "--describe-options"], check=True, capture_output=True, text=True).stdout)
     theirs = {o["name"]: o["help"] for o in said["options"]}

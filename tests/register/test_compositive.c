@@ -634,7 +634,7 @@ static int remember(void *user, const clvox_step *step)
     return 0;
 }
 
-/* In small steps without momentum the metric, which is told of every iteration, climbs in each; LNCC,
+/* In small steps without momentum the metric, which is reported at every iteration, climbs in each; LNCC,
  * which has kinks, in ten of them. */
 static int climbs_set_up(void **state)
 {

@@ -718,7 +718,7 @@ static float darker_where_bright(float v)
     return 2 - v;
 }
 
-/* Whether two aligned images, of voxels of edge mm, are said to be of other contrasts; what is not said
+/* Whether two aligned images, of voxels of edge mm, are reported as of other contrasts; what is not reported
  * would be wrong. units: mm of the moving image in one of the fixed one. */
 static bool said_to_differ(float (*contrast)(float), float edge, float noise, double units)
 {
@@ -810,7 +810,7 @@ int main(void)
     test_case_at(tissues_begin_again, TEST_AT(1), "heads in which tissues alone change places begin again");
     test_case_at(tissues_begin_again, TEST_AT(0), "those in which they do not go on: tissues");
     test_case_at(heads_are_registered_thrice, TEST_AT(0), "crops of other contrasts are registered once");
-    test_case(little_memory_is_said, "memory that is too short for another contrast is said");
+    test_case(little_memory_is_said, "too little memory for another contrast is reported");
     test_case(pairs_gain, "a pair of other contrasts ends near the truth, exchanged by the inverse affine");
     test_case_at(air_counts, TEST_AT(1), "images of other contrasts are compared in the air, too");
     test_case_at(air_counts, TEST_AT(0), "those of one contrast are not");

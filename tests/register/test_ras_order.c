@@ -4,7 +4,7 @@
 
 #include "base/matrix.h"
 #include "clvox/registration.h"
-#include "io/orientation.h"
+#include "io/volume/orientation.h"
 #include "op/harness.h"
 #include "register/pair.h"
 #include "register/problem.h"

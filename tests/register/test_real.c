@@ -186,7 +186,7 @@ static void nichart_of_another_contrast(void **state)
         assert_ok(clvox_register(ctx, &images, &o, &r));
         double linear = carried(v[3], v[2], &r, false), all = carried(v[3], v[2], &r, true);
         printf("# Dice %.3f of the affine, %.3f, suspicions %#x\n", linear, all, r.suspicions);
-        assert_that(r.suspicions || (linear > .35 && all > .5), "Dice %.3f, %.3f, and nothing is said", linear, all);
+        assert_that(r.suspicions || (linear > .35 && all > .5), "Dice %.3f, %.3f, and no suspicion", linear, all);
         clvox_register_result_destroy(&r);
     }
     for (int i = 0; i < 4; i++)

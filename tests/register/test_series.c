@@ -2,7 +2,7 @@
 /* Motion in series of a phantom head that was moved by known maps. */
 #include "base/matrix.h"
 #include "clvox/series.h"
-#include "io/orientation.h"
+#include "io/volume/orientation.h"
 #include "op/harness.h"
 #include "phantom/phantom.h"
 #include "series/series.h"
@@ -288,7 +288,7 @@ static void bad_frames(void **state)
     release(&s);
 }
 
-/* Slices without signal in one frame: it is said, and of no other. */
+/* Slices without signal in one frame: it is reported, and no other. */
 static void a_frame_unlike_the_others(void **state)
 {
     clvox_series_options o;
@@ -477,7 +477,7 @@ int main(void)
                  "known motion, affine by mi");
     test_case(a_head_cut_off, "a head that the field of view cuts, borders of NaN and zeros");
     test_case(bad_frames, "empty frames, frames with holes, one frame, two frames");
-    test_case(a_frame_unlike_the_others, "a frame that has lost its signal is said to be unlike the others");
+    test_case(a_frame_unlike_the_others, "a frame that has lost its signal is reported as unlike the others");
     test_case(weighted, "weighted frames, and their directions");
     test_case(reference_and_mask, "a reference and a mask on grids of their own");
     test_case(displacements, "displacements are those of their definitions");

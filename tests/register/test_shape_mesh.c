@@ -180,7 +180,7 @@ static void derivatives_are_those_of_the_mesh(void **state)
         }
 }
 
-/* At the error asked for, which is said, on a grid that grows finer with it. */
+/* At the error asked for, which is reported, on a grid that grows finer with it. */
 static void the_error_asked_for_is_kept(void **state)
 {
     (void)state;
@@ -361,7 +361,7 @@ int main(void)
 {
     ctx = harness_open();
     test_case(derivatives_are_those_of_the_mesh, "derivatives are those of the mesh's energy");
-    test_case(the_error_asked_for_is_kept, "the error asked for is kept, and said");
+    test_case(the_error_asked_for_is_kept, "the error asked for is kept, and reported");
     test_case(auto_gives_up_a_mesh_that_does_not_agree, "auto gives up a mesh that does not agree");
     test_case(what_leaves_the_grid_goes_by_all_pairs, "what leaves the grid goes by all pairs");
     test_set_up(set_up);

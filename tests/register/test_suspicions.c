@@ -419,19 +419,19 @@ int main(void)
     if (clvox_context_create(NULL, &ctx) < 0)
         return test_skip_all("%s", clvox_message());
     test_set_up(pair_set_up);
-    test_case(what_a_deformation_costs, "a deformation that costs more than it brings is said");
+    test_case(what_a_deformation_costs, "a deformation that costs more than it brings is reported");
     test_case(noise, "noise alone is no reason for suspicion");
     test_case(uneven_scales, "scales that no two heads have are suspicious");
-    test_case(a_good_pair, "nothing is said of a good pair, nor of an image and itself");
+    test_case(a_good_pair, "a good pair has no suspicions, nor have an image and itself");
     test_case(a_turned_header, "a header that is turned by 180 degrees is found");
-    test_case(other_units, "a header in other units is found and said");
+    test_case(other_units, "a header in other units is found and reported");
     test_case(a_part, "a small part of a head is no head in other units");
-    test_case(exchanged_sides, "left and right exchanged are said, and only then");
+    test_case(exchanged_sides, "left and right exchanged are reported, and only then");
     test_case(alike_sides, "symmetric images and tiny ones are not called mirrored");
     test_case(one_voxel, "an image with one voxel is called too little");
     test_case(too_small_images, "images of fewer than eight voxels along every axis");
     test_case(an_origin_far_away, "an origin beyond 100 m");
     test_case(too_few_voxels, "too few voxels at the finest level are called too few");
-    test_case(levels_undone, "levels that were all undone are said");
+    test_case(levels_undone, "levels that were all undone are reported");
     return test_run("suspicions", tear_down);
 }

@@ -163,7 +163,7 @@ int main(void)
     test_case_at(values_are_learned, TEST_AT(2), "a smooth function of three features is learned");
     test_case(noise_is_left, "what no feature tells is not learned");
     test_case(threads_do_not_count, "the same bits with any number of threads");
-    test_case(nothing_known_says_nothing, "without samples nothing is said");
+    test_case(nothing_known_says_nothing, "without samples the estimate is 0");
     test_case_at(edges_are_seen, TEST_AT(2), "deviations and means beside a plane, voxels of 2 mm");
     test_case_at(edges_are_seen, TEST_AT(1), "deviations and means beside a plane, voxels of 1 mm");
     test_case(constants_have_no_rows, "where nothing varies there is nothing to learn from");

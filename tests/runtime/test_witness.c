@@ -76,6 +76,6 @@ int main(void)
         return 1;
     test_case(ranges_of_any_place_and_size_are_confirmed, "ranges of any place and size are confirmed");
     test_case(a_word_that_differs_is_found, "a word that differs is found");
-    test_case(what_an_earlier_one_said_confirms_nothing, "what an earlier one said confirms nothing");
+    test_case(what_an_earlier_one_said_confirms_nothing, "the answer of an earlier one confirms nothing");
     return test_run("witness", close_all);
 }

@@ -192,7 +192,8 @@ static void a_meshs_is_made_on_voxels_of_its_triangles(void **state)
     (void)state;
     clvox_surface *mesh;
     assert_ok(clvox_surface_extract(shared.v, 0, 0, &mesh));
-    shared.source = (clvox_level_set_source){.label = -1, .iso = (double)NAN, .surface = mesh};
+    clvox_level_set_source_defaults(&shared.source);
+    shared.source.surface = mesh;
     for (int asked = 0; asked < 2; asked++) {
         shared.source.voxel = asked ? 0.5 : 0;
         assert_ok(clvox_level_set_create(ctx, &shared.source, &shared.set));

@@ -522,7 +522,7 @@ static void oddities(void)
     for (int k = 0; k < 3; k++)
         test_case_at(leaves_the_grid, TEST_AT(k), "%s", leaving[k]);
     test_case(grids_one_voxel_thick, "grids one voxel thick");
-    test_case(what_is_found_is_said, "what is found is said");
+    test_case(what_is_found_is_said, "findings are reported");
     test_case(triangles_with_vertices_of_their_own, "triangles with vertices of their own");
     test_case(a_part_that_faces_inward_beside, "a part that faces inward beside one that does not");
     test_each(NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fields between the device and volumes, in all 48 storages of a grid. */
 #include "base/matrix.h"
-#include "io/orientation.h"
+#include "io/volume/orientation.h"
 #include "op/harness.h"
 #include "runtime/device/context.h"
 #include "transform/field.h"

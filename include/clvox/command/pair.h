@@ -6,6 +6,7 @@
 #include <limits.h>
 
 #include "clvox/batch.h"
+#include "clvox/command/inputs.h"
 #include "clvox/command/record.h"
 #include "clvox/command/results.h"
 
@@ -71,25 +72,57 @@ typedef struct clvox_pair_picture {
     const clvox_volume *log_jacobian, *warp; /* without the first what is seen of it comes from the second */
 } clvox_pair_picture;
 
-/* Adds the picture (NULL: none), what the result holds, labels (NULL: none) and the affine. */
-CLVOX_API int clvox_pair_results(const clvox_pair_names *names, const clvox_register_result *result,
-                                 const clvox_pair_picture *picture, const clvox_volume *labels,
-                                 clvox_results *results);
+/* The files of a pair's images. Masks are those of the fixed and of the moving image; "none" is no mask,
+ * where otherwise that of all levels would count. */
+typedef struct clvox_pair_sources {
+    const char *const *fixed, *const *moving; /* of each channel */
+    const double *weight;
+    int channels;
+    const char *mask[2], *linear_mask[2];
+    const char *const *level_mask[2]; /* of each level of the deformation; NULL: none */
+    int levels;
+    const char *labels, *initial;
+} clvox_pair_sources;
+
+/* A pair between its files: what was read, the result, and what is written. A zeroed one is empty. */
+typedef struct clvox_pair_work {
+    clvox_volume *fixed[CLVOX_MAX_CHANNELS], *moving[CLVOX_MAX_CHANNELS];
+    clvox_volume *mask[2], *linear_mask[2], *level_mask[2][CLVOX_MAX_LEVELS], *labels;
+    clvox_transform *initial;
+    clvox_register_options options;
+    clvox_register_result result;
+    clvox_volume *carried, *log_jacobian; /* the labels on the fixed image's grid */
+    clvox_pair_picture shown;
+    clvox_results outputs;
+    cJSON *sidecar[CLVOX_PAIR_NAMES];
+    double read, write; /* seconds beside those of the result */
+} clvox_pair_work;
+
+enum { CLVOX_PAIR_INPUTS = 2 * CLVOX_MAX_CHANNELS + 2 * CLVOX_MAX_LEVELS + 5 };
+/* The volumes to read; returns their number. */
+CLVOX_API int clvox_pair_list(clvox_pair_work *work, const clvox_pair_sources *sources,
+                              clvox_input inputs[CLVOX_PAIR_INPUTS]);
+/* What was read, as clvox_register takes it. Refuses a series, and an affine as initial warp. */
+CLVOX_API int clvox_pair_gather(const clvox_pair_work *work, const clvox_pair_sources *sources,
+                                clvox_register_images *images);
+/* After the registration: the labels, the outputs that a result has in any case, and the log Jacobian for
+ * picture and page, so that writing them needs the device no more. */
+CLVOX_API int clvox_pair_prepare(clvox_pair_work *work, clvox_context *context, const clvox_pair_names *names,
+                                 bool picture, bool report);
+/* Frees what it holds. */
+CLVOX_API void clvox_pair_work_free(clvox_pair_work *work);
 
 /* The edge of a voxel of the fixed image in mm, by which lengths in voxels are converted. */
 CLVOX_API double clvox_pair_edge(const clvox_grid *fixed);
 
-/* PREFIX_report.html: what a registration came to, for a person to judge. shapes: there is nothing else. */
+/* PREFIX_report.html: what a registration came to, for a person to judge. */
 typedef struct clvox_pair_page {
     const char *fixed, *moving; /* names of files */
-    const clvox_pair_picture *picture;
-    const clvox_volume *log_jacobian;
-    const clvox_register_options *options;
-    const clvox_register_result *result;
-    const cJSON *log; /* which has the result */
-    bool shapes;
+    const cJSON *log;           /* which has the result */
+    bool shapes;                /* there is nothing else */
 } clvox_pair_page;
 /* Writes the page; below 0: a clvox_status. */
-CLVOX_API int clvox_pair_page_write(const clvox_pair_page *page, const char *path);
+CLVOX_API int clvox_pair_page_write(const clvox_pair_work *work, const clvox_pair_page *page,
+                                    const char *path);
 
 #endif

@@ -130,7 +130,7 @@ static void hash_text(uint64_t *hash, const char *text)
     *hash = (*hash ^ 255) * UINT64_C(1099511628211); /* where one ends */
 }
 
-/* A file as it is now; of a transform the inverse is told by its word. */
+/* A file as it is now; of a transform the word says whether it is the inverse. */
 static void hash_file(uint64_t *hash, const char *word)
 {
     char when[64] = "";
@@ -232,7 +232,7 @@ static void keep_summary(list *l)
     if (!l->summary || cli_seconds() - l->written < 1)
         return;
     (void)clvox_table_write(l->summary, print_summary,
-                            l); /* a failure is said at the end, by the last of them */
+                            l); /* the last attempt, at the end, reports a failure */
     l->written = cli_seconds();
 }
 

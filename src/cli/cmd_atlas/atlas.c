@@ -25,7 +25,7 @@ typedef struct output {
     size_t device_bytes;
     int resident, resumed;
     double write_seconds;
-    bool *left_out; /* by subject: it has been said */
+    bool *left_out; /* by subject: it has been reported */
     clvox_context **contexts; /* that are being closed, in a thread */
     pthread_t closing;
     bool apart;

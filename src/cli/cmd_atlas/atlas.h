@@ -128,7 +128,7 @@ void cli_atlas_maps_begin(cli_atlas_maps *m, const cli_atlas_request *r, bool me
 /* The first map took so long to come: files are written since. */
 void cli_atlas_maps_came(cli_atlas_maps *m, double seconds);
 /* As clvox_atlas_options.map: finds log J and lets a thread write the files, once fewer than `room` are
- * being written. A failure of any of them is told here or at the end. */
+ * being written. A failure of any of them is reported here or at the end. */
 int cli_atlas_maps_take(cli_atlas_maps *m, clvox_context *ctx, int at, int subject, clvox_atlas_map *map);
 /* Until all that came are written. */
 int cli_atlas_maps_wait(cli_atlas_maps *m);

@@ -94,7 +94,7 @@ int cli_alone_place(cli_pair *p, clvox_register_images *images)
     int status = CLVOX_OK;
     double one[4][4] = {{1}, {0, 1}, {0, 0, 1}, {0, 0, 0, 1}}, spacing = 0, edge[3];
     const cli_register_request *r = &p->request;
-    clvox_register_options *o = &p->options;
+    clvox_register_options *o = &p->work.options;
     if (!r->init_points)
         CLI_TRY(start(p->cli, images, o));
     if (o->init == CLVOX_INIT_MATRIX)
@@ -164,7 +164,7 @@ int cli_alone_draw(cli_pair *p)
 {
     int status = CLVOX_OK;
     const cli_register_request *r = &p->request;
-    clvox_transform warp = {.is_warp = 1, .warp = p->result.warp}, affine = {.is_warp = 0};
+    clvox_transform warp = {.is_warp = 1, .warp = p->work.result.warp}, affine = {.is_warp = 0};
     double *carried = NULL;
     const int n = p->fixed_points.count;
     for (int s = 0; s < 2; s++) {
@@ -180,21 +180,21 @@ int cli_alone_draw(cli_pair *p)
     if (n > 0) {
         clvox_link back[] = {{&affine, 1}, {&warp, 1}};
         const size_t bytes = 3 * (size_t)n * sizeof *carried;
-        memcpy(affine.matrix, p->result.matrix, sizeof affine.matrix);
+        memcpy(affine.matrix, p->work.result.matrix, sizeof affine.matrix);
         carried = malloc(bytes);
         if (!carried) {
             status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
             goto end;
         }
         memcpy(carried, p->moving_points.points, bytes);
-        CLI_TRY(clvox_apply_points(back, p->result.warp ? 2 : 1, carried, n));
+        CLI_TRY(clvox_apply_points(back, p->work.result.warp ? 2 : 1, carried, n));
         for (int i = 0; i < n; i++)
             mark(p->expected[1], carried + 3 * i, 1);
     }
     for (int s = 0; s < 2; s++)
         flatten(p->expected[s]);
-    p->shown.fixed = p->expected[0];
-    p->shown.warped = p->expected[1];
+    p->work.shown.fixed = p->expected[0];
+    p->work.shown.warped = p->expected[1];
 end:
     free(carried);
     return status;

@@ -23,29 +23,19 @@ static int expect(const clvox_volume *posteriors, clvox_volume **out)
 static int compare_posteriors(cli_pair *p)
 {
     int status = CLVOX_OK;
-    const clvox_volume *fixed = p->posteriors.fixed, *mask = p->fixed_mask;
+    const clvox_volume *fixed = p->posteriors.fixed, *mask = p->work.mask[0];
     if (mask && !clvox_grid_equal(&mask->grid, &fixed->grid))
         mask = NULL;
-    CLI_TRY(clvox_register_posteriors(p->cli->ctx, &p->result, &p->options, fixed, p->posteriors.moving, mask,
-                                      &p->posteriors_errors));
-    if (p->fixed[0] || (p->request.no_picture && !p->request.report))
+    CLI_TRY(clvox_register_posteriors(p->cli->ctx, &p->work.result, &p->work.options, fixed,
+                                      p->posteriors.moving, mask, &p->posteriors_errors));
+    if (p->work.fixed[0] || (p->request.no_picture && !p->request.report))
         goto end;
     CLI_TRY(expect(fixed, &p->expected[0]));
     CLI_TRY(expect(p->posteriors_errors.carried, &p->expected[1]));
-    p->shown.fixed = p->expected[0];
-    p->shown.warped = p->expected[1];
+    p->work.shown.fixed = p->expected[0];
+    p->work.shown.warped = p->expected[1];
 end:
     return status;
-}
-
-/* For the page all of it; for the picture what it shows, once it is written, if its planes are the warp's. */
-static int find_log_jacobian(cli_pair *p)
-{
-    const clvox_volume *warp = p->result.warp, *fixed = p->fixed[0];
-    if (p->request.report || p->request.alone || !fixed || !clvox_grid_equal(&warp->grid, &fixed->grid))
-        return clvox_jacobian(p->cli->ctx, warp, NULL, 1, &p->log_jacobian, NULL);
-    p->shown.warp = warp;
-    return CLVOX_OK;
 }
 
 /* Writing no longer needs the device. */
@@ -54,41 +44,27 @@ static int prepare_outputs(cli_pair *p)
     int status = CLVOX_OK;
     command *cli = p->cli;
     const cli_register_request *r = &p->request;
-    const clvox_register_result *result = &p->result;
+    clvox_pair_work *w = &p->work;
     const clvox_pair_inputs inputs = cli_pair_inputs(r);
-    clvox_results *o = &p->outputs;
     const char *prefix = p->names.prefix;
     char *const *end = p->names.end;
-    p->shown = (clvox_pair_picture){.fixed = p->fixed[0], .warped = result->warped, .mask = p->fixed_mask};
-    if (r->posteriors)
+    CLI_TRY(clvox_pair_prepare(w, cli->ctx, &p->names, !r->no_picture, r->report));
+    if (r->posteriors) {
         CLI_TRY(compare_posteriors(p));
-    if (p->labels)
-        CLI_TRY(clvox_register_labels(cli->ctx, p->labels, &result->grid, result, &p->carried));
-    if (result->warp && (!r->no_picture || r->report))
-        CLI_TRY(find_log_jacobian(p));
-    p->shown.labels = p->carried;
-    p->shown.log_jacobian = p->log_jacobian;
-    for (int i = 0; i < r->shape_count; i++)
-        CLI_TRY(clvox_register_shape(cli->ctx, result, &p->options, p->fixed_shapes[i], p->moving_shapes[i],
-                                     &p->shapes[i].errors));
+        CLI_TRY(clvox_results_volume(&w->outputs, p->posteriors_errors.carried, prefix,
+                                     end[CLVOX_PAIR_POSTERIORS]));
+    }
+    for (int i = 0; i < r->shape_count; i++) {
+        CLI_TRY(clvox_register_shape(cli->ctx, &w->result, &w->options, p->fixed_shapes[i],
+                                     p->moving_shapes[i], &p->shapes[i].errors));
+        CLI_TRY(clvox_results_add(&w->outputs, cli_shape_write, &p->shapes[i], 0, prefix,
+                                  end[CLVOX_PAIR_FILES + i]));
+    }
     if (r->alone && (!r->no_picture || r->report))
         CLI_TRY(cli_alone_draw(p));
-    CLI_TRY(clvox_pair_results(&p->names, result, r->no_picture ? NULL : &p->shown, p->carried, o));
-    if (r->posteriors)
-        CLI_TRY(clvox_results_volume(o, p->posteriors_errors.carried, prefix, end[CLVOX_PAIR_POSTERIORS]));
-    for (int i = 0; i < r->shape_count; i++)
-        CLI_TRY(clvox_results_add(o, cli_shape_write, &p->shapes[i], 0, prefix, end[CLVOX_PAIR_FILES + i]));
     if (r->derivatives)
-        CLI_TRY(clvox_pair_sidecars(&p->names, &inputs, result, o, p->sidecar));
+        CLI_TRY(clvox_pair_sidecars(&p->names, &inputs, &w->result, &w->outputs, w->sidecar));
 end:
-    return status;
-}
-
-static int read_initial_warp(command *cli, const char *path, clvox_transform **out)
-{
-    int status = path ? cli_read_link(cli, path, out) : CLVOX_OK;
-    if (status >= 0 && *out && !(*out)->is_warp)
-        status = clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: is an affine; --init takes it", path);
     return status;
 }
 
@@ -101,10 +77,10 @@ typedef struct first_volumes {
 static first_volumes first_of(const cli_pair *p)
 {
     const cli_register_request *r = &p->request;
-    if (!p->fixed[0])
+    if (!p->work.fixed[0])
         return (first_volumes){p->fixed_posteriors, p->moving_posteriors, r->fixed_posteriors,
                                r->moving_posteriors};
-    return (first_volumes){p->fixed[0], p->moving[0], r->fixed.item[0], r->moving.item[0]};
+    return (first_volumes){p->work.fixed[0], p->work.moving[0], r->fixed.item[0], r->moving.item[0]};
 }
 
 /* Corresponding points, all of them inside of their images, if any. */
@@ -127,10 +103,20 @@ end:
     return status;
 }
 
-/* NULL for no mask by its word. */
-static const char *file_of(const char *mask)
+static clvox_pair_sources sources_of(const cli_register_request *r)
 {
-    return mask && !strcmp(mask, "none") ? NULL : mask;
+    const cli_texts *levels = r->level_masks;
+    return (clvox_pair_sources){
+        .fixed = r->fixed.item,
+        .moving = r->moving.item,
+        .weight = r->weight,
+        .channels = r->fixed.count,
+        .mask = {r->fixed_mask, r->moving_mask},
+        .linear_mask = {r->linear_fixed_mask, r->linear_moving_mask},
+        .level_mask = {levels[0].count ? levels[0].item : NULL, levels[1].count ? levels[1].item : NULL},
+        .levels = levels[0].count ? levels[0].count : levels[1].count,
+        .labels = r->labels,
+        .initial = r->initial_warp};
 }
 
 clvox_pair_inputs cli_pair_inputs(const cli_register_request *r)
@@ -158,7 +144,7 @@ static void find_ends(const cli_pair *p, clvox_end ends[CLVOX_PAIR_ENDS])
                                           [CLVOX_PAIR_LABELS] = r->labels != NULL,
                                           [CLVOX_PAIR_PICTURE] = !r->no_picture,
                                           [CLVOX_PAIR_PAGE] = r->report};
-    clvox_pair_ends(&p->names, &p->options, asked, ends);
+    clvox_pair_ends(&p->names, &p->work.options, asked, ends);
 }
 
 /* The files that will be written. */
@@ -188,28 +174,15 @@ end:
 
 int cli_pair_load(cli_pair *p, bool device)
 {
-    int status = CLVOX_OK, count = 0;
     const double mark = cli_seconds();
-    cli_register_request *r = &p->request;
-    cli_input inputs[2 * CLVOX_MAX_CHANNELS + 2 * CLVOX_MAX_LEVELS + 7];
-    for (int i = 0; i < r->fixed.count; i++) {
-        inputs[count++] = (cli_input){r->fixed.item[i], &p->fixed[i], 0};
-        inputs[count++] = (cli_input){r->moving.item[i], &p->moving[i], 0};
-    }
-    inputs[count++] = (cli_input){r->fixed_mask, &p->fixed_mask, CLI_AS_MASK};
-    inputs[count++] = (cli_input){r->moving_mask, &p->moving_mask, CLI_AS_MASK};
-    inputs[count++] = (cli_input){file_of(r->linear_fixed_mask), &p->linear_fixed_mask, CLI_AS_MASK};
-    inputs[count++] = (cli_input){file_of(r->linear_moving_mask), &p->linear_moving_mask, CLI_AS_MASK};
-    for (int i = 0; i < 2; i++)
-        for (int k = 0; k < r->level_masks[i].count; k++)
-            inputs[count++] =
-                (cli_input){file_of(r->level_masks[i].item[k]), &p->level_mask[i][k], CLI_AS_MASK};
-    inputs[count++] = (cli_input){r->labels, &p->labels, CLI_AS_LABELS};
+    const cli_register_request *r = &p->request;
+    const clvox_pair_sources sources = sources_of(r);
+    cli_input inputs[CLVOX_PAIR_INPUTS + 2];
+    int count = clvox_pair_list(&p->work, &sources, inputs);
     inputs[count++] = (cli_input){r->fixed_posteriors, &p->fixed_posteriors, 0};
     inputs[count++] = (cli_input){r->moving_posteriors, &p->moving_posteriors, 0};
-    CLI_TRY(cli_load(p->cli, inputs, count, NULL, NULL, device));
-    p->stages.read = cli_seconds() - mark;
-end:
+    const int status = cli_load(p->cli, inputs, count, NULL, NULL, device);
+    p->work.read = cli_seconds() - mark;
     return status;
 }
 
@@ -219,20 +192,8 @@ int cli_pair_read(cli_pair *p, bool device)
     if (status < 0)
         return status;
     if (device)
-        cli_pair_warm(p->cli, &p->request, &p->options);
+        cli_pair_warm(p->cli, &p->request, &p->work.options);
     return cli_pair_load(p, device);
-}
-
-/* A series is no image: said before there is a plan. */
-static int refuse_series(const char *path, const clvox_volume *image)
-{
-    if (!image || image->frames == 1)
-        return CLVOX_OK;
-    return clvox_fail(
-        CLVOX_ERROR_DATA,
-        "%s: has %d volumes, and one is registered: take one by `clvox apply -i %s -r %s --frame 0 -o "
-        "ONE.nii.gz`; motion between them is corrected by `clvox series`",
-        path, image->frames, path, path);
 }
 
 /* Gathers the inputs as the library takes them. */
@@ -240,27 +201,11 @@ static int gather(cli_pair *p, clvox_register_images *images)
 {
     int status = CLVOX_OK;
     const cli_register_request *r = &p->request;
-    clvox_register_options *o = &p->options;
-    *images = (clvox_register_images){.channels = r->fixed.count};
-    for (int i = 0; i < images->channels; i++) {
-        CLI_TRY(refuse_series(r->fixed.item[i], p->fixed[i]));
-        CLI_TRY(refuse_series(r->moving.item[i], p->moving[i]));
-        images->fixed[i] = p->fixed[i];
-        images->moving[i] = p->moving[i];
-        images->weight[i] = r->weight[i];
-    }
-    images->fixed_mask = p->fixed_mask;
-    images->moving_mask = p->moving_mask;
-    images->linear_masks = r->linear_fixed_mask || r->linear_moving_mask;
-    if (images->linear_masks) {
-        images->linear_fixed_mask = r->linear_fixed_mask ? p->linear_fixed_mask : p->fixed_mask;
-        images->linear_moving_mask = r->linear_moving_mask ? p->linear_moving_mask : p->moving_mask;
-    }
-    images->level_masks = r->level_masks[0].count || r->level_masks[1].count;
-    for (int k = 0; k < o->levels && images->level_masks; k++) {
-        images->level_fixed_mask[k] = r->level_masks[0].count ? p->level_mask[0][k] : p->fixed_mask;
-        images->level_moving_mask[k] = r->level_masks[1].count ? p->level_mask[1][k] : p->moving_mask;
-    }
+    clvox_register_options *o = &p->work.options;
+    const clvox_pair_sources sources = sources_of(r);
+    if (r->initial_warp)
+        CLI_TRY(cli_read_link(p->cli, r->initial_warp, &p->work.initial));
+    CLI_TRY(clvox_pair_gather(&p->work, &sources, images));
     const first_volumes first = first_of(p);
     if (r->posteriors) {
         status = clvox_posteriors_create(p->fixed_posteriors, p->moving_posteriors, &p->posteriors);
@@ -292,8 +237,6 @@ static int gather(cli_pair *p, clvox_register_images *images)
     if (r->init_points)
         CLI_TRY(clvox_landmarks_fit(p->fixed_points.points, p->moving_points.points, p->fixed_points.count,
                                     o->linear, o->matrix));
-    CLI_TRY(read_initial_warp(p->cli, r->initial_warp, &p->initial));
-    images->initial_warp = p->initial ? p->initial->warp : NULL;
     if (r->alone)
         CLI_TRY(cli_alone_place(p, images));
     const clvox_init init = o->init;
@@ -311,14 +254,14 @@ int cli_pair_solve(cli_pair *p)
     int status = CLVOX_OK;
     command *cli = p->cli;
     cli_register_request *r = &p->request;
-    clvox_register_options *o = &p->options;
+    clvox_register_options *o = &p->work.options;
     clvox_register_images images;
     clvox_end ends[CLVOX_PAIR_ENDS];
     const double mark = cli_seconds();
     CLI_TRY(gather(p, &images));
     cli_register_log_options(cli, r, o);
     cli_register_remarks(cli, r, o);
-    p->stages.read += cli_seconds() - mark;
+    p->work.read += cli_seconds() - mark;
     CLI_TRY(cli_register_plan(cli, &images, o));
     if (r->dry_run) {
         find_ends(p, ends);
@@ -328,14 +271,14 @@ int cli_pair_solve(cli_pair *p)
     cli_progress_begin(&p->progress, cli, o, &images);
     o->progress = cli_register_progress;
     o->user = &p->progress;
-    status = clvox_register(cli->ctx, &images, o, &p->result);
+    status = clvox_register(cli->ctx, &images, o, &p->work.result);
     cli_bar_end(&p->progress.bar);
     if (status >= 0 && cli_interrupted())
         status = clvox_fail(CLVOX_ERROR_STOPPED, "interrupted");
     CLI_TRY(status);
     const double solved = cli_seconds();
     CLI_TRY(prepare_outputs(p));
-    p->stages.write = cli_seconds() - solved;
+    p->work.write = cli_seconds() - solved;
 end:
     return status;
 }
@@ -352,14 +295,11 @@ static int write_page(cli_pair *p)
     const clvox_pair_page page = {
         .fixed = first_name(r->fixed.item[0], r->fixed_posteriors, r->shape[0].fixed, r->fixed_points),
         .moving = first_name(r->moving.item[0], r->moving_posteriors, r->shape[0].moving, r->moving_points),
-        .picture = &p->shown,
-        .log_jacobian = p->log_jacobian,
-        .options = &p->options,
-        .result = &p->result,
         .log = p->cli->log,
         .shapes = r->alone};
     char path[PATH_MAX];
-    const int status = clvox_pair_page_write(&page, clvox_pair_path(&p->names, CLVOX_PAIR_PAGE, path));
+    const int status =
+        clvox_pair_page_write(&p->work, &page, clvox_pair_path(&p->names, CLVOX_PAIR_PAGE, path));
     if (status >= 0)
         cli_log_output(p->cli, path);
     return status;
@@ -369,58 +309,42 @@ int cli_pair_save(cli_pair *p, bool close)
 {
     int status = CLVOX_OK;
     command *cli = p->cli;
+    clvox_pair_work *w = &p->work;
     char path[PATH_MAX];
     clvox_landmark_errors errors;
     const double mark = cli_seconds();
-    CLI_TRY(cli_results_write(cli, &p->outputs, close));
+    CLI_TRY(cli_results_write(cli, &w->outputs, close));
     if (p->request.derivatives)
         CLI_TRY(clvox_derivative_describe(p->request.derivatives));
-    p->stages.write += cli_seconds() - mark;
-    cli_register_report(cli, &p->options, &p->result, &p->stages);
-    if (p->fixed[0] && p->moving[0])
-        cli_register_slice(cli, &p->fixed[0]->grid, &p->moving[0]->grid, &p->result);
+    w->write += cli_seconds() - mark;
+    cli_register_report(cli, w);
+    if (w->fixed[0] && w->moving[0])
+        cli_register_slice(cli, &w->fixed[0]->grid, &w->moving[0]->grid, &w->result);
     if (p->request.posteriors)
-        cli_register_posteriors(cli, &p->posteriors, &p->posteriors_errors, &p->options);
+        cli_register_posteriors(cli, &p->posteriors, &p->posteriors_errors, &w->options);
     if (p->request.points) {
-        CLI_TRY(clvox_register_landmarks(&p->result, p->fixed_points.points, p->moving_points.points,
+        CLI_TRY(clvox_register_landmarks(&w->result, p->fixed_points.points, p->moving_points.points,
                                          p->fixed_points.count, &errors));
-        cli_register_landmarks(cli, p->fixed_points.count, &errors, &p->options);
+        cli_register_landmarks(cli, p->fixed_points.count, &errors, &w->options);
     }
-    cli_register_shapes(cli, p->shapes, p->request.shape_count, &p->options, &p->result);
+    cli_register_shapes(cli, p->shapes, p->request.shape_count, &w->options, &w->result);
     if (p->request.report)
         CLI_TRY(write_page(p));
     CLI_TRY(cli_profile(cli));
     CLI_TRY(cli_write_log(cli, clvox_pair_path(&p->names, CLVOX_PAIR_LOG, path)));
-    status = cli_register_doubts(cli, &p->result, p->request.strict);
+    status = cli_register_doubts(cli, &w->result, p->request.strict);
 end:
     return status;
 }
 
 void cli_pair_free(cli_pair *p)
 {
-    clvox_results_free(&p->outputs);
+    clvox_pair_work_free(&p->work);
     clvox_pair_names_free(&p->names);
-    for (int i = 0; i < CLVOX_PAIR_NAMES; i++)
-        cJSON_Delete(p->sidecar[i]);
     cli_points_free(&p->fixed_points);
     cli_points_free(&p->moving_points);
     for (int i = 0; i < CLVOX_MAX_SHAPES; i++)
         cli_shape_free(&p->shapes[i]);
-    clvox_register_result_destroy(&p->result);
-    clvox_transform_destroy(&p->initial);
-    for (int i = 0; i < CLVOX_MAX_CHANNELS; i++) {
-        clvox_volume_destroy(&p->fixed[i]);
-        clvox_volume_destroy(&p->moving[i]);
-    }
-    clvox_volume_destroy(&p->fixed_mask);
-    clvox_volume_destroy(&p->moving_mask);
-    clvox_volume_destroy(&p->linear_fixed_mask);
-    clvox_volume_destroy(&p->linear_moving_mask);
-    for (int i = 0; i < 2 * CLVOX_MAX_LEVELS; i++)
-        clvox_volume_destroy(&p->level_mask[i / CLVOX_MAX_LEVELS][i % CLVOX_MAX_LEVELS]);
-    clvox_volume_destroy(&p->labels);
-    clvox_volume_destroy(&p->carried);
-    clvox_volume_destroy(&p->log_jacobian);
     clvox_volume_destroy(&p->fixed_posteriors);
     clvox_volume_destroy(&p->moving_posteriors);
     clvox_posteriors_destroy(&p->posteriors);

@@ -14,31 +14,21 @@
 /* The inputs that its files are made from and named by; the images are not looked at. */
 clvox_pair_inputs cli_pair_inputs(const cli_register_request *request);
 
-/* The first three are set by the caller, the rest zeroed. */
+/* The first two, and the options of the work, are set by the caller, the rest zeroed. */
 typedef struct cli_pair {
     command *cli;
     cli_register_request request;
-    clvox_register_options options;
     clvox_pair_names names;
-    clvox_volume *fixed[CLVOX_MAX_CHANNELS], *moving[CLVOX_MAX_CHANNELS];
-    clvox_volume *fixed_mask, *moving_mask, *linear_fixed_mask, *linear_moving_mask, *labels;
-    clvox_volume *level_mask[2][CLVOX_MAX_LEVELS]; /* fixed and moving */
-    clvox_volume *carried, *log_jacobian;
+    clvox_pair_work work;
     clvox_volume *fixed_posteriors, *moving_posteriors; /* as read */
     clvox_posteriors posteriors;
     clvox_posteriors_errors posteriors_errors;
     clvox_volume *expected[2]; /* what the picture shows of them, or of shapes, where there is no image */
     clvox_grid grid;           /* of shapes without images */
-    clvox_transform *initial;
     cli_points fixed_points, moving_points;
     cli_shape shapes[CLVOX_MAX_SHAPES];
     const clvox_shape *fixed_shapes[CLVOX_MAX_SHAPES], *moving_shapes[CLVOX_MAX_SHAPES]; /* of shapes */
-    clvox_register_result result;
-    clvox_results outputs;
-    cJSON *sidecar[CLVOX_PAIR_NAMES];
-    clvox_pair_picture shown;
     cli_progress progress;
-    cli_stages stages;
 } cli_pair;
 
 /* Reads the images; device: opens it meanwhile. */

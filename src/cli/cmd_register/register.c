@@ -7,7 +7,7 @@
 static int run(command *cli, const cli_register_request *r, const clvox_register_options *o)
 {
     int status = CLVOX_OK;
-    cli_pair pair = {.cli = cli, .request = *r, .options = *o};
+    cli_pair pair = {.cli = cli, .request = *r, .work.options = *o};
     CLI_TRY(cli_pair_read(&pair, true));
     CLI_TRY(cli_pair_solve(&pair));
     if (!r->dry_run)

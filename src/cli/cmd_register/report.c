@@ -201,9 +201,10 @@ static void print_deformation(const command *cli, const clvox_register_options *
         cli_print(cli, " %d of %d%s", r->iterations[i], o->iterations[i], i + 1 < o->levels ? "," : "\n");
 }
 
-void cli_register_report(command *cli, const clvox_register_options *o, const clvox_register_result *r,
-                         const cli_stages *stages)
+void cli_register_report(command *cli, const clvox_pair_work *w)
 {
+    const clvox_register_options *o = &w->options;
+    const clvox_register_result *r = &w->result;
     char bytes[32], metric[32];
     bool linear = o->deform == CLVOX_DEFORM_NONE;
     if (!linear && r->metric != o->metric && r->warped)
@@ -228,11 +229,11 @@ void cli_register_report(command *cli, const clvox_register_options *o, const cl
     if (!linear)
         print_deformation(cli, o, r);
     cli_print(cli, "%-20s open and read %.3f, prepare %.3f, linear %.3f, deform %.3f, ", "seconds",
-              stages->read, r->seconds_prepare, r->seconds_linear, r->seconds_deform);
-    cli_print(cli, "finish %.3f, write %.3f, all %.3f\n", r->seconds_finish, stages->write,
+              w->read, r->seconds_prepare, r->seconds_linear, r->seconds_deform);
+    cli_print(cli, "finish %.3f, write %.3f, all %.3f\n", r->seconds_finish, w->write,
               cli_seconds() - cli->started);
     cli_print(cli, "%-20s %s\n", "peak device memory", cli_bytes((double)r->device_bytes, bytes));
-    clvox_record_result(cli->log, o, r, stages->read, stages->write);
+    clvox_record_result(cli->log, o, r, w->read, w->write);
 }
 
 void cli_register_slice(command *cli, const clvox_grid *fixed, const clvox_grid *moving,

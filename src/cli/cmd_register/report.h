@@ -6,7 +6,7 @@
 #include "cli/bar.h"
 #include "cli/cli.h"
 #include "cli/shapes.h"
-#include "clvox/registration.h"
+#include "clvox/command/pair.h"
 
 /* Passed as user to cli_register_progress. */
 typedef struct cli_progress {
@@ -32,13 +32,8 @@ void cli_progress_begin(cli_progress *progress, command *cli, const clvox_regist
 /* Stops on Ctrl-C. */
 int cli_register_progress(void *user, const clvox_step *step);
 
-typedef struct cli_stages {
-    double read, write; /* seconds beside those of the result */
-} cli_stages;
-
 /* The report on standard output and the same in the log. */
-void cli_register_report(command *cli, const clvox_register_options *options,
-                         const clvox_register_result *result, const cli_stages *stages);
+void cli_register_report(command *cli, const clvox_pair_work *work);
 
 /* How far corresponding points are apart, printed and added to the result in the log. */
 /* Says, where one image is a slice and the other one a volume, which slice of that it lies on. */
@@ -53,7 +48,7 @@ char *cli_register_suspicions(unsigned suspicions, char *out);
  * CLVOX_ERROR_DATA with a sentence when there is one and strict is set. */
 int cli_register_doubts(const command *cli, const clvox_register_result *result, bool strict);
 
-/* Which tissues are compared, said before the plan and entered into the log. */
+/* Reports before the plan which tissues are compared, and enters them into the log. */
 void cli_register_posteriors_plan(command *cli, const clvox_posteriors *posteriors);
 /* How unlike they are, likewise. */
 void cli_register_posteriors(command *cli, const clvox_posteriors *posteriors,

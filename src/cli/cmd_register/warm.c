@@ -41,22 +41,23 @@ static int rehearse(command *cli, int number, const void *user)
     enum { ROUNDS = 3, PASSES = 2000, WAIT = 5000 }; /* us: others need longer for a kernel */
     int status = CLVOX_OK;
     cli_pair p = *(const cli_pair *)user;
-    clvox_register_options *o = &p.options;
+    clvox_register_options *o = &p.work.options;
     p.cli = cli;
     const clvox_pair_inputs inputs = cli_pair_inputs(&p.request);
     CLI_TRY(clvox_pair_names_make(&inputs, &p.names));
     CLI_TRY(cli_pair_load(&p, true));
     for (int i = 0; i < p.request.fixed.count; i++) {
-        CLI_TRY(thin(&p.fixed[i]));
-        CLI_TRY(thin(&p.moving[i]));
+        CLI_TRY(thin(&p.work.fixed[i]));
+        CLI_TRY(thin(&p.work.moving[i]));
     }
-    clvox_volume **const others[] = {&p.fixed_mask,         &p.moving_mask, &p.linear_fixed_mask,
-                                     &p.linear_moving_mask, &p.labels,      &p.fixed_posteriors,
+    clvox_volume **const others[] = {&p.work.mask[0],        &p.work.mask[1],
+                                     &p.work.linear_mask[0], &p.work.linear_mask[1],
+                                     &p.work.labels,         &p.fixed_posteriors,
                                      &p.moving_posteriors};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         CLI_TRY(thin(others[i]));
     for (int i = 0; i < 2 * CLVOX_MAX_LEVELS; i++)
-        CLI_TRY(thin(&p.level_mask[i / CLVOX_MAX_LEVELS][i % CLVOX_MAX_LEVELS]));
+        CLI_TRY(thin(&p.work.level_mask[i / CLVOX_MAX_LEVELS][i % CLVOX_MAX_LEVELS]));
     if (number % 2 == 0 && o->deform != CLVOX_DEFORM_NONE) /* the parent begins with it */
         o->linear = CLVOX_LINEAR_NONE;
     for (int i = 0; i < o->levels; i++)
@@ -75,7 +76,7 @@ end:
 
 void cli_pair_warm(command *cli, const cli_register_request *r, const clvox_register_options *o)
 {
-    const cli_pair pair = {.cli = cli, .request = *r, .options = *o};
+    const cli_pair pair = {.cli = cli, .request = *r, .work.options = *o};
     if (!r->dry_run)
         cli_warm(cli, rehearse, &pair);
 }

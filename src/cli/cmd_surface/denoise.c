@@ -30,7 +30,7 @@ static double smallest_edge(const clvox_grid *grid)
     return fmin(edge[0], fmin(edge[1], edge[2]));
 }
 
-/* ---- what is said before and meanwhile ---------------------------------- */
+/* ---- plan and progress --------------------------------------------------- */
 
 static void say_input(command *cli, const clvox_level_set *set)
 {

@@ -5,115 +5,55 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/array.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "io/ending.h"
-#include "io/inflate.h"
+#include "io/formats.h"
+#include "io/packed/inflate.h"
 #include "io/plain.h"
-#include "io/source.h"
+#include "io/packed/source.h"
 
 /* ---- formats ------------------------------------------------------------ */
 
-static bool is_gifti(const uint8_t *data, size_t size)
-{
-    size_t looked = size < 4096 ? size : 4096;
-    return looked > 6 && (data[0] == '<' || !memcmp(data, "\xef\xbb\xbf<", 4)) &&
-           memmem(data, looked, "<GIFTI", 6);
-}
-
-static bool is_vtk(const uint8_t *data, size_t size)
-{
-    return size > 14 && !strncasecmp((const char *)data, "# vtk DataFile", 14);
-}
-
-static bool is_ply(const uint8_t *data, size_t size)
-{
-    return size > 4 && !memcmp(data, "ply", 3) && (data[3] == '\n' || data[3] == '\r');
-}
-
-static bool is_freesurfer(const uint8_t *data, size_t size)
-{
-    /* Triangles; quadrangles old and new, which the reader refuses with advice. */
-    return size > 3 && data[0] == 0xff && data[1] == 0xff && data[2] >= 0xfd;
-}
-
-typedef struct format {
-    const char *ends[5];
-    bool framed;                                  /* files state the frame of their vertices */
-    bool (*is)(const uint8_t *data, size_t size); /* NULL: the ending alone tells */
-    int (*read)(const clv_surface_bytes *file, clv_mesh *mesh);
-    void (*write)(const clvox_surface *surface, clv_text *out);
-} format;
-
-enum { GIFTI, VTK, PLY, FREESURFER, OBJ, BYU, STL, FORMATS };
-static const format formats[FORMATS] = {
-    [GIFTI] = {{".surf.gii", ".gii"}, true, is_gifti, clv_gifti_read, clv_gifti_write},
-    [VTK] = {{".vtk"}, false, is_vtk, clv_vtk_read, clv_vtk_write},
-    [PLY] = {{".ply"}, false, is_ply, clv_ply_read, clv_ply_write},
-    [FREESURFER] =
-        {{".fs", ".white", ".pial"}, true, is_freesurfer, clv_freesurfer_read, clv_freesurfer_write},
-    [OBJ] = {{".obj"}, false, NULL, clv_obj_read, clv_obj_write},
-    [BYU] = {{".byu"}, false, NULL, clv_byu_read, clv_byu_write},
-    [STL] = {{".stl"}, false, clv_stl_is, clv_stl_read, clv_stl_write},
-};
+/* CLV_SURFACE_FORMATS(row) is the list of meson.build. */
+#define DECLARE(name) extern const clv_surface_format clv_##name##_format;
+CLV_SURFACE_FORMATS(DECLARE)
+#define ROW(name) &clv_##name##_format,
+static const clv_surface_format *const formats[] = {CLV_SURFACE_FORMATS(ROW)};
+enum { FORMATS = sizeof formats / sizeof *formats };
 #define KNOWN "GIFTI (.gii), VTK polydata (.vtk), PLY, STL, OBJ, BYU and FreeSurfer (lh.NAME, rh.NAME or .fs)"
-
-/* Those of curves. */
-typedef struct curve_format {
-    const char *end;
-    bool framed;
-    bool (*is)(const uint8_t *data, size_t size);
-    int (*read)(const clv_surface_bytes *file, clv_mesh *mesh);
-    void (*write)(const clvox_shape *curves, clv_text *out); /* NULL: it is only read */
-} curve_format;
-static const curve_format curve_formats[] = {
-    {".vtk", false, is_vtk, clv_vtk_read, clv_vtk_write_lines},
-    {".tck", true, clv_tck_is, clv_tck_read, clv_tck_write},
-    {".trk", true, clv_trk_is, clv_trk_read, NULL},
-    {NULL, false, NULL, NULL, NULL},
-};
 #define KNOWN_CURVES "the lines of VTK polydata (.vtk), MRtrix's tracks (.tck) and TrackVis' (.trk)"
 
-/* By content, or else by name; a ".gz" behind that is overlooked. NULL: none. */
-static const curve_format *curves_of(const char *path, const uint8_t *data, size_t size)
-{
-    for (const curve_format *f = curve_formats; f->end; f++)
-        if (f->is(data, size))
-            return f;
-    for (const curve_format *f = curve_formats; f->end; f++)
-        if (clv_ending(path, &f->end, 1))
-            return f;
-    return NULL;
-}
-
 /* The format that a name asks for; a ".gz" behind it is overlooked. */
-static const format *by_name(const char *path)
+static const clv_surface_format *by_name(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     for (int f = 0; f < FORMATS; f++)
-        if (clv_ending(name, formats[f].ends, 5))
-            return formats + f;
+        if (clv_ending(name, formats[f]->ends, 5))
+            return formats[f];
     return NULL;
 }
 
 const char *clv_surface_ending(const char *path)
 {
-    const format *f = by_name(path);
-    const char *end = f ? clv_ending(path, f->ends, 5) : NULL;
-    for (const curve_format *c = curve_formats; c->end && !end; c++)
-        end = clv_ending(path, &c->end, 1);
-    return end;
+    const clv_surface_format *f = by_name(path);
+    return f ? clv_ending(path, f->ends, 5) : NULL;
 }
 
-static const format *by_content(const uint8_t *data, size_t size)
+static const clv_surface_format *by_content(const uint8_t *data, size_t size)
 {
     for (int f = 0; f < FORMATS; f++)
-        if (formats[f].is && formats[f].is(data, size))
-            return formats + f;
+        if (formats[f]->is && formats[f]->is(data, size))
+            return formats[f];
     return NULL;
+}
+
+/* Whether it is a format of surfaces: curves alone are none. */
+static bool has_surfaces(const clv_surface_format *f)
+{
+    return f && f->write;
 }
 
 int clvox_surface_is_file(const char *path)
@@ -122,10 +62,10 @@ int clvox_surface_is_file(const char *path)
     clv_source source = {.fd = -1};
     uint8_t head[4097];
     size_t got = 0;
-    bool is = by_name(path) != NULL;
+    bool is = has_surfaces(by_name(path));
     if (!is && clv_source_open(path, &source) >= 0 && clv_source_head(&source, head, 4096, &got) >= 0) {
         head[got] = 0;
-        is = by_content(head, got) != NULL;
+        is = has_surfaces(by_content(head, got));
     }
     clv_source_close(&source);
     return is;
@@ -245,24 +185,23 @@ static int read_mesh(const char *path, int lps, clv_mesh *mesh)
         bytes = NULL;
     }
     /* Content before name: files are renamed more often than they are made wrong. */
-    const format *f = by_content(file.data, file.size);
-    const curve_format *curves = mesh->lines ? curves_of(path, file.data, file.size) : NULL;
+    const clv_surface_format *f = by_content(file.data, file.size);
     if (!f)
         f = by_name(path);
-    if (mesh->lines && (!curves || (f && f != formats + VTK))) {
+    if (mesh->lines && !(f && f->curves)) {
         status = clvox_fail(CLVOX_ERROR_FORMAT, "%s: holds no curves%s; clvox reads " KNOWN_CURVES, path,
-                            f == formats + GIFTI        ? ", for which GIFTI has no standard"
-                            : f == formats + FREESURFER ? ": it is a FreeSurfer surface"
-                                                        : " that clvox knows");
+                            f == &clv_gifti_format        ? ", for which GIFTI has no standard"
+                            : f == &clv_freesurfer_format ? ": it is a FreeSurfer surface"
+                                                          : " that clvox knows");
         goto end;
     }
-    if (!mesh->lines && !f) {
+    if (!mesh->lines && !has_surfaces(f)) {
         status =
             clvox_fail(CLVOX_ERROR_FORMAT, "%s: is no surface file that clvox knows; it reads " KNOWN, path);
         goto end;
     }
-    CLV_TRY(curves ? curves->read(&file, mesh) : f->read(&file, mesh));
-    if (lps && !(curves ? curves->framed : f->framed))
+    CLV_TRY(f->read(&file, mesh));
+    if (lps && !f->framed)
         flip(mesh->points, mesh->vertices);
     status = check_corners(mesh);
 end:
@@ -329,13 +268,13 @@ static int check(const clvox_shape *s, const char *element, const char *path)
 }
 
 /* The format that a name asks to be written in. */
-static int choose(const char *path, const format **out)
+static int choose(const char *path, const clv_surface_format **out)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     *out = by_name(path);
     if (!*out && (!strncmp(name, "lh.", 3) || !strncmp(name, "rh.", 3)) && !strstr(name, ".nii"))
-        *out = formats + FREESURFER;
-    if (!*out)
+        *out = &clv_freesurfer_format;
+    if (!has_surfaces(*out))
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: the ending names no surface format; clvox writes " KNOWN,
                           path);
     if (clv_ends_in(path, ".gz"))
@@ -346,20 +285,20 @@ static int choose(const char *path, const format **out)
 int clvox_surface_check_name(const char *path)
 {
     CLV_GIVEN(path);
-    const format *f;
+    const clv_surface_format *f;
     return choose(path, &f);
 }
 
-/* Writes it by a format of either kind; flipped: with x and y turned round. */
-static int write_shape(const clvox_shape *shape, const format *f, const curve_format *curves, bool flipped,
-                       const char *path)
+/* Writes a surface or curves; flipped: with x and y turned round. */
+static int write_shape(const clvox_shape *shape, const clv_surface_format *f, bool flipped, const char *path)
 {
     int status = CLVOX_OK;
     clv_text out = {0};
     clvox_shape s = *shape;
     double *points = NULL;
     clv_plain plain = clv_plain_begin();
-    CLV_TRY(check(shape, f ? "triangle" : "segment", path));
+    const bool surface = shape->kind == CLVOX_SHAPE_SURFACE;
+    CLV_TRY(check(shape, surface ? "triangle" : "segment", path));
     if (flipped) {
         points = clv_array(s.vertices, 3 * sizeof *points);
         if (!points) {
@@ -370,10 +309,10 @@ static int write_shape(const clvox_shape *shape, const format *f, const curve_fo
         flip(points, s.vertices);
         s.points = points;
     }
-    if (f)
+    if (surface)
         f->write(&(clvox_surface){s.vertices, s.elements, s.points, s.corners}, &out);
     else
-        curves->write(&s, &out);
+        f->write_curves(&s, &out);
     if (out.failed)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "%s: out of memory", path);
     else
@@ -389,21 +328,19 @@ int clvox_surface_write_with(const clvox_surface *surface, int lps, const char *
 {
     CLV_GIVEN(surface, path);
     clvox_shape shape;
-    const format *f;
+    const clv_surface_format *f;
     int status = choose(path, &f);
     if (status < 0)
         return status;
     clvox_shape_of_surface(surface, &shape);
-    return write_shape(&shape, f, NULL, lps && !f->framed, path);
+    return write_shape(&shape, f, lps && !f->framed, path);
 }
 
-static int choose_curves(const char *path, const curve_format **out)
+static int choose_curves(const char *path, const clv_surface_format **out)
 {
-    for (const curve_format *f = curve_formats; f->end; f++)
-        if (f->write && clv_ends_in(path, f->end)) {
-            *out = f;
-            return CLVOX_OK;
-        }
+    *out = by_name(path);
+    if (*out && (*out)->write_curves && !clv_ends_in(path, ".gz"))
+        return CLVOX_OK;
     return clvox_fail(CLVOX_ERROR_ARGUMENT,
                       "%s: curves are written as VTK polydata (.vtk) or MRtrix's tracks (.tck)", path);
 }
@@ -411,18 +348,18 @@ static int choose_curves(const char *path, const curve_format **out)
 int clvox_curves_check_name(const char *path)
 {
     CLV_GIVEN(path);
-    const curve_format *f;
+    const clv_surface_format *f;
     return choose_curves(path, &f);
 }
 
 int clvox_curves_write(const clvox_shape *curves, int lps, const char *path)
 {
     CLV_GIVEN(curves, path);
-    const curve_format *f = NULL;
+    const clv_surface_format *f;
     int status = choose_curves(path, &f);
     if (status >= 0 && curves->kind != CLVOX_SHAPE_CURVES)
         status = clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: what is to be written are no curves", path);
-    return status < 0 ? status : write_shape(curves, NULL, f, lps && !f->framed, path);
+    return status < 0 ? status : write_shape(curves, f, lps && !f->framed, path);
 }
 
 int clvox_surface_write(const clvox_surface *surface, const char *path)

@@ -85,27 +85,16 @@ void clv_text_put_int(clv_text *out, int32_t x, bool big);
 
 /* ---- the formats -------------------------------------------------------- */
 
-int clv_gifti_read(const clv_surface_bytes *file, clv_mesh *mesh);
-void clv_gifti_write(const clvox_surface *surface, clv_text *out);
-int clv_vtk_read(const clv_surface_bytes *file, clv_mesh *mesh);
-void clv_vtk_write(const clvox_surface *surface, clv_text *out);
-/* Segments in a row of which each begins where the last one ends are one line. */
-void clv_vtk_write_lines(const clvox_shape *curves, clv_text *out);
-bool clv_tck_is(const uint8_t *data, size_t size);
-int clv_tck_read(const clv_surface_bytes *file, clv_mesh *mesh);
-void clv_tck_write(const clvox_shape *curves, clv_text *out);
-bool clv_trk_is(const uint8_t *data, size_t size);
-int clv_trk_read(const clv_surface_bytes *file, clv_mesh *mesh);
-int clv_ply_read(const clv_surface_bytes *file, clv_mesh *mesh);
-void clv_ply_write(const clvox_surface *surface, clv_text *out);
-bool clv_stl_is(const uint8_t *data, size_t size);
-int clv_stl_read(const clv_surface_bytes *file, clv_mesh *mesh);
-void clv_stl_write(const clvox_surface *surface, clv_text *out);
-int clv_obj_read(const clv_surface_bytes *file, clv_mesh *mesh);
-void clv_obj_write(const clvox_surface *surface, clv_text *out);
-int clv_byu_read(const clv_surface_bytes *file, clv_mesh *mesh);
-void clv_byu_write(const clvox_surface *surface, clv_text *out);
-int clv_freesurfer_read(const clv_surface_bytes *file, clv_mesh *mesh);
-void clv_freesurfer_write(const clvox_surface *surface, clv_text *out);
+/* A format is one file, which ends with its row, and its name in the list of meson.build. */
+typedef struct clv_surface_format {
+    const char *ends[5]; /* of names */
+    bool framed;         /* files state the frame of their vertices */
+    bool (*is)(const uint8_t *data, size_t size); /* NULL: the name alone tells */
+    /* Reads faces, or with mesh->lines lines. */
+    int (*read)(const clv_surface_bytes *file, clv_mesh *mesh);
+    void (*write)(const clvox_surface *surface, clv_text *out); /* NULL: it has no surfaces */
+    bool curves;
+    void (*write_curves)(const clvox_shape *curves, clv_text *out); /* NULL: they are only read */
+} clv_surface_format;
 
 #endif

@@ -64,7 +64,7 @@ static int geometry(const clv_surface_bytes *file, size_t at, double out[4][4])
     return 1;
 }
 
-int clv_freesurfer_read(const clv_surface_bytes *file, clv_mesh *mesh)
+static int read_surface(const clv_surface_bytes *file, clv_mesh *mesh)
 {
     int status;
     double matrix[4][4], x[3];
@@ -107,7 +107,7 @@ end:
     return status < 0 ? status : CLVOX_OK;
 }
 
-void clv_freesurfer_write(const clvox_surface *surface, clv_text *out)
+static void write_surface(const clvox_surface *surface, clv_text *out)
 {
     clv_text_put_bytes(out, "\xff\xff\xfe", 3);
     clv_text_add(out, "created by clvox %s\n\n", clvox_version());
@@ -130,3 +130,17 @@ void clv_freesurfer_write(const clvox_surface *surface, clv_text *out)
     clv_text_put_int(out, TAG_GEOMETRY, true);
     clv_text_put_bytes(out, standard, sizeof standard - 1);
 }
+
+static bool is_freesurfer(const uint8_t *data, size_t size)
+{
+    /* Triangles; quadrangles old and new, which the reader refuses with advice. */
+    return size > 3 && data[0] == 0xff && data[1] == 0xff && data[2] >= 0xfd;
+}
+
+const clv_surface_format clv_freesurfer_format = {
+    .ends = {".fs", ".white", ".pial"},
+    .framed = true,
+    .is = is_freesurfer,
+    .read = read_surface,
+    .write = write_surface,
+};

@@ -343,7 +343,7 @@ static void XMLCALL on_entity(void *user, const char *name, int parameter, const
         stop(g, wrong(g, "declares entities, which are not read; remove them from its head"));
 }
 
-int clv_gifti_read(const clv_surface_bytes *file, clv_mesh *mesh)
+static int read_surface(const clv_surface_bytes *file, clv_mesh *mesh)
 {
     int status;
     gifti g = {.file = file, .mesh = mesh, .parser = XML_ParserCreate(NULL)};
@@ -411,7 +411,7 @@ static void write_array(const char *intent, const char *type, size_t rows, const
         libdeflate_free_compressor(c);
 }
 
-void clv_gifti_write(const clvox_surface *surface, clv_text *out)
+static void write_surface(const clvox_surface *surface, clv_text *out)
 {
     /* Points in a space of that name need no matrix: programs that apply one
      * and programs that do not agree on where they are. So do those that go by
@@ -447,3 +447,18 @@ void clv_gifti_write(const clvox_surface *surface, clv_text *out)
     free(points.data);
     free(corners.data);
 }
+
+static bool is_gifti(const uint8_t *data, size_t size)
+{
+    size_t looked = size < 4096 ? size : 4096;
+    return looked > 6 && (data[0] == '<' || !memcmp(data, "\xef\xbb\xbf<", 4)) &&
+           memmem(data, looked, "<GIFTI", 6);
+}
+
+const clv_surface_format clv_gifti_format = {
+    .ends = {".surf.gii", ".gii"},
+    .framed = true,
+    .is = is_gifti,
+    .read = read_surface,
+    .write = write_surface,
+};

@@ -183,7 +183,7 @@ end:
     return status;
 }
 
-int clv_ply_read(const clv_surface_bytes *file, clv_mesh *mesh)
+static int read_surface(const clv_surface_bytes *file, clv_mesh *mesh)
 {
     int status, roles = 0;
     ply *p = calloc(1, sizeof *p);
@@ -219,7 +219,7 @@ end:
     return status;
 }
 
-void clv_ply_write(const clvox_surface *surface, clv_text *out)
+static void write_surface(const clvox_surface *surface, clv_text *out)
 {
     clv_text_add(out,
                  "ply\nformat binary_little_endian 1.0\ncomment clvox %s, RAS mm\nelement vertex %zu\n"
@@ -234,3 +234,15 @@ void clv_ply_write(const clvox_surface *surface, clv_text *out)
         clv_text_put_int(out, surface->corners[i], false);
     }
 }
+
+static bool is_ply(const uint8_t *data, size_t size)
+{
+    return size > 4 && !memcmp(data, "ply", 3) && (data[3] == '\n' || data[3] == '\r');
+}
+
+const clv_surface_format clv_ply_format = {
+    .ends = {".ply"},
+    .is = is_ply,
+    .read = read_surface,
+    .write = write_surface,
+};

@@ -29,7 +29,7 @@ static bool is_text(const uint8_t *data, size_t size)
            (strcasestr(text, "facet") || strcasestr(text, "endsolid"));
 }
 
-bool clv_stl_is(const uint8_t *data, size_t size)
+static bool is_stl(const uint8_t *data, size_t size)
 {
     return exact(data, size) || is_text(data, size);
 }
@@ -156,7 +156,7 @@ end:
     return status;
 }
 
-int clv_stl_read(const clv_surface_bytes *file, clv_mesh *mesh)
+static int read_surface(const clv_surface_bytes *file, clv_mesh *mesh)
 {
     weld w = {.mesh = mesh};
     bool text = !exact(file->data, file->size) && is_text(file->data, file->size);
@@ -167,7 +167,7 @@ int clv_stl_read(const clv_surface_bytes *file, clv_mesh *mesh)
 
 /* ---- writing ------------------------------------------------------------ */
 
-void clv_stl_write(const clvox_surface *surface, clv_text *out)
+static void write_surface(const clvox_surface *surface, clv_text *out)
 {
     char header[80] = "";
     strcpy(header, "clvox, RAS mm"); /* not "solid", which means text to some */
@@ -193,3 +193,10 @@ void clv_stl_write(const clvox_surface *surface, clv_text *out)
         clv_text_put_bytes(out, "\0", 2);
     }
 }
+
+const clv_surface_format clv_stl_format = {
+    .ends = {".stl"},
+    .is = is_stl,
+    .read = read_surface,
+    .write = write_surface,
+};

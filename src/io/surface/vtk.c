@@ -216,7 +216,7 @@ static int read_header(vtk *v)
     return CLVOX_OK;
 }
 
-int clv_vtk_read(const clv_surface_bytes *file, clv_mesh *mesh)
+static int read_surface(const clv_surface_bytes *file, clv_mesh *mesh)
 {
     int status;
     bool faces = false;
@@ -261,7 +261,7 @@ end:
     return status;
 }
 
-void clv_vtk_write(const clvox_surface *surface, clv_text *out)
+static void write_surface(const clvox_surface *surface, clv_text *out)
 {
     clv_text_add(out,
                  "# vtk DataFile Version 3.0\nclvox %s, RAS mm\nBINARY\nDATASET POLYDATA\nPOINTS %zu float\n",
@@ -277,7 +277,7 @@ void clv_vtk_write(const clvox_surface *surface, clv_text *out)
     clv_text_add(out, "\n");
 }
 
-void clv_vtk_write_lines(const clvox_shape *curves, clv_text *out)
+static void write_lines(const clvox_shape *curves, clv_text *out)
 {
     const int32_t *c = curves->corners;
     size_t lines = 0, n = curves->elements;
@@ -299,3 +299,17 @@ void clv_vtk_write_lines(const clvox_shape *curves, clv_text *out)
     }
     clv_text_add(out, "\n");
 }
+
+static bool is_vtk(const uint8_t *data, size_t size)
+{
+    return size > 14 && !strncasecmp((const char *)data, "# vtk DataFile", 14);
+}
+
+const clv_surface_format clv_vtk_format = {
+    .ends = {".vtk"},
+    .is = is_vtk,
+    .read = read_surface,
+    .write = write_surface,
+    .curves = true,
+    .write_curves = write_lines,
+};

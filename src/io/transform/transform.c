@@ -7,9 +7,9 @@
 
 #include "base/matrix.h"
 #include "base/status.h"
-#include "io/source.h"
+#include "io/packed/source.h"
 #include "io/transform/format.h"
-#include "io/volume_format.h"
+#include "io/volume/format.h"
 
 /* The first that claims a file reads it. */
 static const clv_transform_format *const formats[] = {

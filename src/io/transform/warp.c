@@ -8,8 +8,8 @@
 #include "base/matrix.h"
 #include "base/status.h"
 #include "io/transform/format.h"
-#include "io/volume_file.h"
-#include "io/volume_format.h"
+#include "io/volume/file.h"
+#include "io/volume/format.h"
 #include "io/transform/warp_form.h"
 
 /* MRtrix stores positions and displacements alike, as three volumes without

@@ -4,8 +4,8 @@
 #include "clvox/threads.h"
 #include "base/status.h"
 #include "clvox/transform.h"
-#include "io/volume.h"
-#include "io/volume_file.h"
+#include "io/volume/volume.h"
+#include "io/volume/file.h"
 #include "io/transform/warp_form.h"
 
 /* NIfTI's number for FNIRT's displacement fields. */

@@ -133,7 +133,7 @@ def denoise(source: SurfaceLike, *, label: Optional[int] = None, iso: Optional[f
     what.whole = int(distance)
     struct = _abi.clvox_denoise_options()
     lib.clvox_denoise_defaults(struct)
-    set_options("surface denoise", options, struct)  # what is wrong is said before long work
+    set_options("surface denoise", options, struct)  # before long work
     callback = Progress(progress)
     struct.progress, struct.distance = callback.pointer, int(distance)
     level_set, result = _abi.clvox_level_set(), _abi.clvox_denoise_result()

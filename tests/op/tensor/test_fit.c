@@ -411,7 +411,7 @@ static void noise(const scheme *s)
                       pow((double)r.tensor[c * VOXELS + i] * 1e3 - d[c], 2) / 6 / VOXELS;
     }
     assert_that(fabs(sqrt(found) / .03 - 1) < .02, "signal: %g, not .03", sqrt(found));
-    assert_that(fabs(sqrt(said / square) - 1) < .1, "tensor: %g, said to be %g", sqrt(square), sqrt(said));
+    assert_that(fabs(sqrt(said / square) - 1) < .1, "tensor: %g, reported %g", sqrt(square), sqrt(said));
     free_result(&r);
     release(&p);
 }
