@@ -432,6 +432,12 @@ static int whole_step(bench_run *run, bench_band *b, double seconds)
 }
 
 static const char *const not_covered[] = {
+    "equation 1 by work-group for compute capability 2.0 and later: devices give registers out by warp, and so clvox\n"
+    "  counts; for 1.x it is as printed",
+    "occupancy on an AMD device: there was none; its rules are LLVM's, tested by their numbers",
+    "occupancy of CPUs: a core runs one work-group at a time; `clvox devices -v` counts the rounds over the cores",
+    "tiles chosen by the registers of a build, one large work-group a multiprocessor, and work-groups as a multiple of\n"
+    "  the multiprocessors: as rules they lose more than the planner's (bench/README.md)",
     "the symmetry that section 2.2 claims when the images are exchanged: a descent on one image's grid has it only\n"
     "  as far as it converges (there and back is a quarter of the way off); `register --deform syn` is symmetric",
     "48 KB of L1 cache beside 16: OpenCL has no switch for it",
