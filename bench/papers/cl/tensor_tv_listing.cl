@@ -65,6 +65,7 @@ listing_reduction(__global const float *partial, int groups, __global float *wei
     }
 }
 
+#ifdef CURVATURE
 /* P of entry c: its weight times the curvature of Listing 1, whose slopes across a face of two voxels are means of
  * the four there. The listing's arrays are padded, which it does not say: with its indices as they stand the
  * divergence is a forward difference of forward differences, along which a descent climbs. Blocks overlap by a
@@ -114,6 +115,7 @@ listing_p(__global const float *all, int c, int4 size, float4 w, float eps, __gl
     }
     p[c * n + (z * size.y + y) * size.x + x] = weights[c] * curvature;
 }
+#endif
 
 /* Listing 2: entry c of L after a step dt down 2 (lambda (D - f) - P) L. */
 __kernel void listing_solver(__global const float *l, __global const float *d, __global const float *f,

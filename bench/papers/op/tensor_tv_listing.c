@@ -12,7 +12,7 @@ static const clv_variant reduction_variants[] = {
     {.name = "group", .function = "listing_reduction", .group = {CLV_WHOLE}, .fixed_bytes = 24 * 256,
      .devices = CLV_ON_ANY, .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}}};
 static const clv_variant p_variants[] = {
-    {.name = "block", .function = "listing_p", .halo = {1, 1, 1}, .cell_bytes = 16, BLOCKS}};
+    {.name = "block", .function = "listing_p", .defines = "-DCURVATURE=1", .halo = {1, 1, 1}, .cell_bytes = 16, BLOCKS}};
 static const clv_variant solver_variants[] = {{.name = "item", .function = "listing_solver", EACH}};
 
 const clv_entry clv_entry_listing_llt = CLV_ENTRY("papers/tensor_tv_listing", "listing_llt", llt_variants, NULL);
