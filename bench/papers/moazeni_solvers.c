@@ -92,7 +92,7 @@ end:
     return status;
 }
 
-/* What the energy cannot be below. */
+/* A bound from below on the energy. */
 static int bound(bench_tensors *p, clv_tensor_pd *pd, double *least)
 {
     int status = CLVOX_OK;

@@ -78,7 +78,7 @@ static int check_masking(bench_check *c, const paper_line *line)
 
 #define ALPHA .6f
 
-/* Of the line that runs now; bench_mueller2008 lets go of them. */
+/* Textures of the line that runs now; bench_mueller2008 lets go of them. */
 static clv_textures textures;
 
 static int prepare_textures(bench_data *d, const paper_line *line)

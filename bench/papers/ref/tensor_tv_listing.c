@@ -17,7 +17,7 @@ static double slope(const ref_tensor_tv *m, const double *u, const int at[3], in
     return at[axis] + 1 < m->size[axis] ? m->w[axis] * (u[i + step[axis]] - u[i]) : 0;
 }
 
-/* What flows across the face of `at` and the next voxel along an axis: the slope over its length, the other
+/* The flow across the face of `at` and the next voxel along an axis: the slope over its length, the other
  * axes' slopes being means of the four beside the face. */
 static double flow(const ref_tensor_tv *m, const double *u, const int at[3], int axis)
 {

@@ -134,7 +134,7 @@ int clv_buffer_image(clvox_context *ctx, clv_buffer *buffer, const char *what)
     return CLVOX_OK;
 }
 
-/* What an image object of clv_buffer is, with memory for it or in that of a buffer. */
+/* An image object in a clv_buffer without a buffer: with memory of its own or in that of another. */
 static int make_image(clvox_context *ctx, const cl_image_desc *description, const char *what,
                       clv_buffer **out)
 {
