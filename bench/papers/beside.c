@@ -31,7 +31,11 @@ void paper_report_speed_up(bench_run *run, const paper_speed_up *of, const recor
                                 .conclusion = "a CPU takes many times as long"};
     snprintf(name, sizeof name, "%s, plain C by %d thread%s of the host", of->name, of->threads,
              of->threads == 1 ? "" : "s");
-    const record_row row = {.group = of->group, .name = name, .seconds = plain, .verified = true, .paper = &paper,
+    const record_row row = {.group = of->group,
+                            .name = name,
+                            .seconds = plain,
+                            .verified = true,
+                            .paper = &paper,
                             .size = {run->size[0], run->size[1], run->size[2]},
                             .remark = "the reference, in double precision, on a smaller problem"};
     record_add(run->log, &row);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stands beside a paper's tables: a CPU's plain C, and what is not covered. */
+/* Beside a paper's tables: plain C on a CPU, and the lines that say what is not covered. */
 #ifndef CLV_BENCH_PAPER_BESIDE_H
 #define CLV_BENCH_PAPER_BESIDE_H
 

@@ -157,9 +157,14 @@ static int verify(clvox_context *ctx, const struct scheme *s, clv_tensor_couplin
     CLV_TRY(clv_tensor_tv_schemes(ctx, &p.args, s->scheme, FEW,
                                   &(clv_tensor_fields){p.field, p.other, &p.scratch}));
     CLV_TRY(clv_buffer_read(ctx, p.field, 0, p.got, 24 * p.n));
-    const ref_tensor_tv model = {.size = {size[0], size[1], size[2]}, .w = {1, 1, 1}, .data = p.noisy,
-                                 .coupling = coupling, .lambda = (double)p.args.lambda,
-                                 .eps = (double)p.args.eps, .dt = (double)p.args.dt, .floor = (double)p.args.floor};
+    const ref_tensor_tv model = {.size = {size[0], size[1], size[2]},
+                                 .w = {1, 1, 1},
+                                 .data = p.noisy,
+                                 .coupling = coupling,
+                                 .lambda = (double)p.args.lambda,
+                                 .eps = (double)p.args.eps,
+                                 .dt = (double)p.args.dt,
+                                 .floor = (double)p.args.floor};
     if (s->scheme == CLV_TENSOR_EXACT || s->scheme == CLV_TENSOR_OVERLAP)
         for (int i = 0; i < FEW; i++)
             ref_tensor_step(&model, want);
@@ -266,13 +271,14 @@ int bench_moazeni2009(bench_run *run)
     fprintf(run->out,
             "Moazeni et al. 2009: %d steps of tensor total variation by scheme, %dx%dx%d, on %s.\n"
             "The paper, Quadro FX 5600, 128x128x128, against its CPU (sections 5.1 and 5.2, figures 3 and 5):\n"
-            "GlobalSync up to 266 times, ThreadSync up to 128, UnSync up to 134. ThreadSync and UnSync keep all of\n"
-            "a block in global memory on purpose, in blocks of 8x8 and 16x16 work-items; 'block' and 'none' are the\n"
-            "same in local memory. 'exact' waits for all by a launch a step, 'overlap' by repeating work over\n"
-            "several steps; GlobalSync as printed is below. Approximate are all but these. The paper's equation 1\n"
-            "prints a sum of squares; the root of it, to which its equations 2 and 4 belong, is what descends. A\n"
-            "step is fixed, dt = %g. 'away': rms distance from the exact result over the rms distance that the\n"
-            "exact one has come; 'of copy': bytes of exact steps over time and copy bandwidth.\n\n",
+            "GlobalSync up to 266 times, ThreadSync up to 128, UnSync up to 134. ThreadSync and UnSync\n"
+            "keep all of a block in global memory on purpose, in blocks of 8x8 and 16x16 work-items;\n"
+            "'block' and 'none' are the same in local memory. 'exact' waits for all by a launch a step,\n"
+            "'overlap' by repeating work over several steps; GlobalSync as printed is below. Approximate\n"
+            "are all but these. The paper's equation 1 prints a sum of squares; the root of it, to which\n"
+            "its equations 2 and 4 belong, is what descends. A step is fixed, dt = %g. 'away': rms\n"
+            "distance from the exact result over the rms distance that the exact one has come; 'of copy':\n"
+            "bytes of exact steps over time and copy bandwidth.\n\n",
             STEPS, run->size[0], run->size[1], run->size[2], clvox_context_limits(run->ctx)->name,
             (double)p.args.dt);
     fprintf(run->out, "%-8s %-16s %-31s %9s %8s %9s %10s %8s %9s %12s %10s\n", "coupling", "scheme", "kernel",
@@ -282,7 +288,8 @@ int bench_moazeni2009(bench_run *run)
         p.args.coupling = c ? CLV_TENSOR_LOCAL : CLV_TENSOR_PAPER;
         for (int s = 0; s < SCHEMES; s++) {
             if (schemes[s].variant)
-                CLV_TRY(clv_force_variant(run->ctx, schemes[s].entry->name, schemes[s].variant, schemes[s].tile));
+                CLV_TRY(
+                    clv_force_variant(run->ctx, schemes[s].entry->name, schemes[s].variant, schemes[s].tile));
             status = measure(run, &p, &schemes[s], times);
             if (clv_force_variant(run->ctx, schemes[s].entry->name, NULL, -1) < 0 && status >= 0)
                 status = CLVOX_ERROR_MEMORY;

@@ -14,8 +14,8 @@ typedef struct bench_tensors {
     float *noisy, *exact, *got; /* 6 n: the data, and room for two results */
 } bench_tensors;
 
-/* Boxes of three kinds of tissue with noise, and a step with which the energy falls every time. Released whatever it
- * returns. */
+/* Boxes of three kinds of tissue with noise, and a step with which the energy falls every time. Released
+ * whatever it returns. */
 int bench_tensors_create(clvox_context *ctx, const int size[3], bench_tensors *p);
 void bench_tensors_release(bench_tensors *p);
 /* Positive tensors near the data, planar, into got: where references and devices agree to rounding. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moazeni et al. 2009: GlobalSync as the paper composes it, its kernels one by one (table 1), all three schemes by size
- * (figures 3 to 7), and a CPU beside them. */
+/* Moazeni et al. 2009: GlobalSync as the paper composes it, its kernels one by one (table 1), all three
+ * schemes by size (figures 3 to 7), and a CPU beside them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,8 @@ enum { STEPS = 100, CHECKED = 3, BLOCKS = 2, SCHEMES = 3 };
 static const char *const blocks[BLOCKS] = {"8x8", "16x16"};
 static const char DEVICE[] = "Quadro FX 5600";
 
-/* A row of table 1, of 100 steps, and the numbers of 4 bytes that all its launches for one voxel read and write. */
+/* A row of table 1, of 100 steps, and the numbers of 4 bytes that all its launches for one voxel read and
+ * write. */
 static const struct stage {
     const char *name;
     const clv_entry *entry;
@@ -150,7 +151,8 @@ static int print_kernels(bench_run *run, listing *l, int block)
         const struct stage *of = &stages[s];
         const clv_kernel *k = times[s].kernel;
         char name[64], tile[32], registers[16] = "unknown", occupancy[16] = "unknown";
-        record_row row = {.group = "moazeni2009", .name = name, .verified = true, .bytes = 4. * of->numbers * n};
+        record_row row = {
+            .group = "moazeni2009", .name = name, .verified = true, .bytes = 4. * of->numbers * n};
         memcpy(row.size, l->tensors.args.data.size, sizeof row.size);
         snprintf(name, sizeof name, "GlobalSync %s, %s", blocks[block], of->name);
         bench_complete(run, &times[s], &row, tile);
@@ -158,15 +160,16 @@ static int print_kernels(bench_run *run, listing *l, int block)
             or_unknown(registers, "%.0f", k->registers);
             or_unknown(occupancy, "%.0f%%", 100 * k->occupancy);
         }
-        fprintf(run->out, "%-6s %-10s %5d %9.2f %6.1f%% %9s %8.1f %9s %11.2f %6.2f%%\n", blocks[block], of->name,
-                STEPS * of->calls, 1e3 * STEPS * times[s].seconds.median, 100 * times[s].seconds.median / sum,
-                occupancy, k ? k->local_bytes / 1024. : 0, registers, of->ms, of->share);
+        fprintf(run->out, "%-6s %-10s %5d %9.2f %6.1f%% %9s %8.1f %9s %11.2f %6.2f%%\n", blocks[block],
+                of->name, STEPS * of->calls, 1e3 * STEPS * times[s].seconds.median,
+                100 * times[s].seconds.median / sum, occupancy, k ? k->local_bytes / 1024. : 0, registers,
+                of->ms, of->share);
         record_add(run->log, &row);
     }
     const struct stage *solver = &stages[CLV_TENSOR_SOLVER];
     fprintf(run->out,
-            "%-6s Solver: %.1f GFLOPS at the paper's .84 operations a number read or written; copying so many would\n"
-            "       allow %.1f (16.12 in the paper)\n",
+            "%-6s Solver: %.1f GFLOPS at the paper's .84 operations a number read or written; copying so\n"
+            "many would allow %.1f (16.12 in the paper)\n",
             blocks[block], .84e-9 * solver->numbers * n / times[CLV_TENSOR_SOLVER].seconds.median,
             .84e-9 * run->copy / 4);
     fflush(run->out);
@@ -228,8 +231,8 @@ static void print_sizes(bench_run *run, const int size[3], int block, const reco
         char name[64];
         const record_row row = {.group = "moazeni2009", .name = name, .seconds = &times[s], .verified = true,
                                 .size = {size[0], size[1], size[2]}};
-        snprintf(name, sizeof name, "%s %s, a step, %dx%dx%d", schemes[s].name, blocks[block], size[0], size[1],
-                 size[2]);
+        snprintf(name, sizeof name, "%s %s, a step, %dx%dx%d", schemes[s].name, blocks[block], size[0],
+                 size[1], size[2]);
         fprintf(run->out, " %12.3f", times[s].count ? 1e3 * times[s].median : NAN);
         if (times[s].count)
             record_add(run->log, &row);
@@ -245,15 +248,23 @@ static void judge_scaling(bench_run *run, int block, const record_samples small[
     char name[64];
     if (!small[1].count || !small[2].count || !large[1].count || !large[2].count)
         return;
-    record_paper paper = {.unit = "times as long as ThreadSync, over the same of half the edge", .device = DEVICE,
+    record_paper paper = {.unit = "times as long as ThreadSync, over the same of half the edge",
+                          .device = DEVICE,
                           .conclusion = "with synchronisation within blocks it scales better with the size"};
     paper.here = large[2].median / large[1].median / (small[2].median / small[1].median);
     paper.holds = paper.here > 1.02;
     snprintf(name, sizeof name, "UnSync %s, by size", blocks[block]);
-    record_add(run->log, &(record_row){.group = "moazeni2009", .name = name, .seconds = &large[2], .verified = true,
-                                       .size = {run->size[0], run->size[1], run->size[2]}, .paper = &paper});
-    fprintf(run->out, "%s: from the smallest to the largest UnSync's time grows %.2f times as much as ThreadSync's: that\n"
-            "%s %s\n", blocks[block], paper.here, paper.conclusion, paper.holds ? "holds" : "does not hold");
+    record_add(run->log, &(record_row){.group = "moazeni2009",
+                                       .name = name,
+                                       .seconds = &large[2],
+                                       .verified = true,
+                                       .size = {run->size[0], run->size[1], run->size[2]},
+                                       .paper = &paper});
+    fprintf(
+        run->out,
+        "%s: from the smallest to the largest UnSync's time grows %.2f times as much as ThreadSync's: that\n"
+        "%s %s\n",
+        blocks[block], paper.here, paper.conclusion, paper.holds ? "holds" : "does not hold");
 }
 
 /* ---- a CPU ---- */
@@ -287,8 +298,12 @@ static int speed_up(bench_run *run, const record_samples large[SCHEMES], double 
     CLV_TRY(create(run->ctx, (const int[3]){EDGE, EDGE, EDGE}, &l));
     CLV_TRY(paper_plain(run, 1, plain_step, &l, 1, &plain));
     for (int s = 0; s < SCHEMES; s++) {
-        const paper_speed_up of = {.group = "moazeni2009", .name = schemes[s].name, .device = DEVICE, .threads = 1,
-                                   .figure = schemes[s].speed_up, .plain_elements = EDGE * EDGE * EDGE,
+        const paper_speed_up of = {.group = "moazeni2009",
+                                   .name = schemes[s].name,
+                                   .device = DEVICE,
+                                   .threads = 1,
+                                   .figure = schemes[s].speed_up,
+                                   .plain_elements = EDGE * EDGE * EDGE,
                                    .elements = voxels};
         if (large[s].count)
             paper_report_speed_up(run, &of, &plain, &large[s]);
@@ -314,11 +329,12 @@ int bench_moazeni2009_kernels(bench_run *run)
         return CLVOX_OK;
     CLV_TRY(status);
     fprintf(run->out,
-            "\nTable 1: GlobalSync as printed, a launch for each entry of the tensor, the curvature of Listing 1 in\n"
-            "blocks that overlap by a voxel and wait for their work-items; %d steps. The paper's times come to 3.7 s,\n"
-            "the whole took 1 minute and 30 seconds.\n\n%-6s %-10s %5s %9s %7s %9s %8s %9s %11s %7s\n",
-            STEPS, "block", "kernel", "calls", "ms", "share", "occupancy", "local KB", "registers", "ms (paper)",
-            "share");
+            "\nTable 1: GlobalSync as printed, a launch for each entry of the tensor, the curvature of\n"
+            "Listing 1 in blocks that overlap by a voxel and wait for their work-items; %d steps. The\n"
+            "paper's times come to 3.7 s, the whole took 1 minute and 30 seconds.\n\n"
+            "%-6s %-10s %5s %9s %7s %9s %8s %9s %11s %7s\n",
+            STEPS, "block", "kernel", "calls", "ms", "share", "occupancy", "local KB", "registers",
+            "ms (paper)", "share");
     CLV_TRY(create(run->ctx, run->size, &l));
     for (int b = 0; b < BLOCKS; b++) {
         CLV_TRY(force_blocks(run->ctx, b));
@@ -327,7 +343,8 @@ int bench_moazeni2009_kernels(bench_run *run)
             CLV_TRY(status);
     }
     release(&l);
-    fprintf(run->out, "\nFigures 3 to 7: ms of a step by size and block, all in the paper's memories.\n\n%-13s %-6s",
+    fprintf(run->out,
+            "\nFigures 3 to 7: ms of a step by size and block, all in the paper's memories.\n\n%-13s %-6s",
             "size", "block");
     for (int s = 0; s < SCHEMES; s++)
         fprintf(run->out, " %12s", schemes[s].name);

@@ -11,8 +11,8 @@
 enum { CHUNK = 25, MOST_CHUNKS = 80, MOST_ITERATIONS = 200, SAMPLES = 5 };
 /* Converged: so many steps lower the energy by less than this share. */
 static const double STILL = 1e-4;
-/* The longest of .0002, .0005, .001, .002 and .004 that ends no higher than the first, with which the energy falls every
- * time; it takes a fifth of the steps. */
+/* The longest of .0002, .0005, .001, .002 and .004 that ends no higher than the first, with which the energy
+ * falls every time; it takes a fifth of the steps. */
 static const float DT = 2e-3f;
 /* The minimum is known to this share. */
 static const double KNOWN = 1e-3;
@@ -92,7 +92,7 @@ end:
     return status;
 }
 
-/* What the energy cannot be below. */
+/* A bound from below on the energy. */
 static int bound(bench_tensors *p, clv_tensor_pd *pd, double *least)
 {
     int status = CLVOX_OK;
@@ -174,12 +174,13 @@ int bench_moazeni2009_solvers(bench_run *run)
     pd.lambda = p.args.lambda;
     pd.floor = p.args.floor;
     fprintf(run->out,
-            "\nThe same energy by two solvers: the paper's descent (equation 9, dt = %g) until %d steps lower it by\n"
-            "less than %g, and the primal-dual algorithm until it is there. The energy is that without smoothing,\n"
-            "which the descent needs (eps = %g) and ends above for; 'above': the minimum, which is known to %g.\n\n"
+            "\nThe same energy by two solvers: the paper's descent (equation 9, dt = %g) until %d steps\n"
+            "lower it by less than %g, and the primal-dual algorithm until it is there. The energy is\n"
+            "that without smoothing, which the descent needs (eps = %g) and ends above for; 'above': the\n"
+            "minimum, which is known to %g.\n\n"
             "%-8s %-12s %10s %12s %14s %9s %10s\n",
-            (double)DT, CHUNK, STILL, (double)p.args.eps, KNOWN, "coupling", "solver", "iterations", "ms", "energy",
-            "above", "of descent");
+            (double)DT, CHUNK, STILL, (double)p.args.eps, KNOWN, "coupling", "solver", "iterations", "ms",
+            "energy", "above", "of descent");
     for (int c = 0; c < 2; c++) {
         p.args.coupling = c ? CLV_TENSOR_LOCAL : CLV_TENSOR_PAPER;
         pd.paper = !c;

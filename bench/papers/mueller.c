@@ -78,7 +78,7 @@ static int check_masking(bench_check *c, const paper_line *line)
 
 #define ALPHA .6f
 
-/* Of the line that runs now; bench_mueller2008 lets go of them. */
+/* Textures of the line that runs now; bench_mueller2008 lets go of them. */
 static clv_textures textures;
 
 static int prepare_textures(bench_data *d, const paper_line *line)
@@ -160,9 +160,10 @@ static const paper_line lines[] = {
     {.name = "full mask, rows, loops kept", MASK, .devices = CLV_ON_CPU, .variant = "row rolled", .tile = 0,
      .against = FULL, .expects = PAPER_SLOWER, .figure = .5,
      .conclusion = "loops that are not unrolled are slower"},
-    [TWO_PASSES] = {.name = "separable, two passes", .run = run_two_passes, .check = paper_check_plane, .sigma = SIGMA,
-     .devices = CLV_ON_ANY, .bytes = 16, .operations = 44, .said = "10 to 20 times", .against = FULL,
-     .expects = PAPER_FASTER, .figure = 10, .conclusion = "separable passes are faster than a full mask"},
+    [TWO_PASSES] = {.name = "separable, two passes", .run = run_two_passes, .check = paper_check_plane,
+                    .sigma = SIGMA, .devices = CLV_ON_ANY, .bytes = 16, .operations = 44,
+                    .said = "10 to 20 times", .against = FULL, .expects = PAPER_FASTER, .figure = 10,
+                    .conclusion = "separable passes are faster than a full mask"},
     {.name = "separable, as clvox runs it", .run = run_plane, .check = paper_check_plane, .sigma = SIGMA,
      .devices = CLV_ON_ANY, .bytes = 8, .operations = 44, .against = FULL},
     {.name = "Gaussian 1.66, three axes", .run = paper_run_separable, .check = paper_check_separable,
@@ -186,8 +187,9 @@ static const paper_line lines[] = {
 };
 
 static const char *const not_covered[] = {
-    "fragment programs and render targets: passes are OpenCL kernels that read textures and write buffers, which are\n"
-    "  copied into the next pass's texture; on CPU devices, which read images many times slower, only the tests run them",
+    "fragment programs and render targets: passes are OpenCL kernels that read textures and write\n"
+    "  buffers, which are copied into the next pass's texture; on CPU devices, which read images many\n"
+    "  times slower, only the tests run them",
     NULL,
 };
 
@@ -204,8 +206,9 @@ int bench_mueller2008(bench_run *run)
             "The paper (a course, GeForce 8800 series) gives factors and neither sizes nor times: two\n"
             "separable passes 10 to 20 times as fast as a full mask of 10x10, unrolled loops 2 times,\n"
             "coalesced reads more than 10 times; it gives none for local memory. Full masks here are of 11x11\n"
-            "in planes, of a Gaussian of %.2f voxels, as the separable passes are. Textures: 2-D images, one a plane,\n"
-            "and a 3-D one, with the kernel in a texture, too (part 1); linear reads take two taps at once.\n\n",
+            "in planes, of a Gaussian of %.2f voxels, as the separable passes are. Textures: 2-D images,\n"
+            "one a plane, and a 3-D one, with the kernel in a texture, too (part 1); linear reads take two\n"
+            "taps at once.\n\n",
             run->size[0], run->size[1], run->size[2], clvox_context_limits(run->ctx)->name, (double)SIGMA);
     CLV_TRY(paper_print(run, &data, &table));
     paper_not_covered(run, not_covered);

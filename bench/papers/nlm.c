@@ -303,16 +303,16 @@ static void or_unknown(char *text, size_t room, int value)
         snprintf(text, room, "%d", value);
 }
 
-/* Bytes that the paper's search moves: in each pass every row's record comes and its answers go, and all rows read
- * the subset. */
+/* Bytes that the paper's search moves: in each pass every row's record comes and its answers go, and all rows
+ * read the subset. */
 static double bytes_moved(const bench_band *b)
 {
     const double count = b->patches.count, each = 130, passes = ceil(count / each);
     return passes * (count * 4 * (BENCH_SAMPLES + 1 + 4 * BENCH_MOST) + each * 4 * BENCH_SAMPLES);
 }
 
-/* One form of the paper's search with the kernel that it takes now. samples: of each form with the same band and
- * tile so far. */
+/* One form of the paper's search with the kernel that it takes now. samples: of each form with the same band
+ * and tile so far. */
 static int print_form(bench_run *run, bench_band *b, const form *f, record_samples samples[FORMS])
 {
     const record_samples *other = &samples[f->against];
@@ -322,8 +322,11 @@ static int print_form(bench_run *run, bench_band *b, const form *f, record_sampl
     bench_time time;
     snprintf(name, sizeof name, "patch search, %s, %d voxels", f->name, b->patches.count);
     record_row row = {.group = "lee2012", .name = name};
-    record_paper paper = {.value = f->figure, .device = "GTX 480", .conclusion = f->conclusion,
-                          .unit = f->against == RECORDS ? "times as long as records" : "times as long as constant memory"};
+    record_paper paper = {.value = f->figure,
+                          .device = "GTX 480",
+                          .conclusion = f->conclusion,
+                          .unit = f->against == RECORDS ? "times as long as records"
+                                                        : "times as long as constant memory"};
     b->form = f->form;
     int status = clv_kernel_get(run->ctx, entry, NULL, (const int[3]){1, 1, 1}, 0, &k);
     if (status >= 0)
@@ -367,12 +370,13 @@ static int plain_search(void *user, size_t index, int worker)
 {
     const plain *p = user;
     (void)worker;
-    ref_patch_search(p->b->host_phi, p->b->patches.phi.size, p->b->host_band, p->b->patches.count, BENCH_RADIUS,
-                     BENCH_MOST, 0, p->neighbours[index], p->distances[index]);
+    ref_patch_search(p->b->host_phi, p->b->patches.phi.size, p->b->host_band, p->b->patches.count,
+                     BENCH_RADIUS, BENCH_MOST, 0, p->neighbours[index], p->distances[index]);
     return CLVOX_OK;
 }
 
-/* The search in constant memory of so many voxels beside one and two threads of a CPU, which search a small band. */
+/* The search in constant memory of so many voxels beside one and two threads of a CPU, which search a small
+ * band. */
 static int speed_up(bench_run *run, const record_samples *device, double voxels)
 {
     int status = CLVOX_OK;
@@ -438,13 +442,15 @@ static const char *const not_covered[] = {
     "occupancy of CPUs: a core runs one work-group at a time; `clvox devices -v` counts the rounds over the cores",
     "tiles chosen by the registers of a build, one large work-group a multiprocessor, and work-groups as a multiple of\n"
     "  the multiprocessors: as rules they lose more than the planner's (bench/README.md)",
-    "the symmetry that section 2.2 claims when the images are exchanged: a descent on one image's grid has it only\n"
-    "  as far as it converges (there and back is a quarter of the way off); `register --deform syn` is symmetric",
+    "the symmetry that section 2.2 claims when the images are exchanged: a descent on one image's grid\n"
+    "  has it only as far as it converges (there and back is a quarter of the way off); `register\n"
+    "  --deform syn` is symmetric",
     "48 KB of L1 cache beside 16: OpenCL has no switch for it",
-    "figures 3, 6 and 7: images and surfaces are not public, and a run has one device; `clvox compare` and `clvox\n"
-    "  surface compare` compare what two devices made, doc/devices.md has how far they are apart",
-    "the whole of `surface denoise` by this step: it re-distances, keeps volume and topology, and by default averages\n"
-    "  whole patches instead (doc/surfaces.md)",
+    "figures 3, 6 and 7: images and surfaces are not public, and a run has one device; `clvox compare`\n"
+    "  and `clvox surface compare` compare what two devices made, doc/devices.md has how far they are\n"
+    "  apart",
+    "the whole of `surface denoise` by this step: it re-distances, keeps volume and topology, and by\n"
+    "  default averages whole patches instead (doc/surfaces.md)",
     NULL,
 };
 
@@ -457,11 +463,11 @@ int bench_lee2012_nlm(bench_run *run)
     bench_band b = {.ctx = run->ctx};
     CLV_TRY(bench_limits(run));
     fprintf(run->out,
-            "\nLee et al. 2012, figures 4 and 5: the %d nearest patches of %d samples by where the\n"
-            "compared patches lie, and with records of 320 floats in local memory (table 2). The paper, GTX 480:\n"
-            "constant memory is the fastest, global 20%% slower, image 6 times; 50 GB/s; a whole step takes 4 s for\n"
-            "17500 voxels, 4.6 min for 175000. Multiply-adds here: %.1f GFLOPS. GB/s: of the bytes that records and\n"
-            "subsets of 130 patches are, whether a form moves them or not.\n\n"
+            "\nLee et al. 2012, figures 4 and 5: the %d nearest patches of %d samples by where the compared\n"
+            "patches lie, and with records of 320 floats in local memory (table 2). The paper, GTX 480:\n"
+            "constant memory is the fastest, global 20%% slower, image 6 times; 50 GB/s; a whole step\n"
+            "takes 4 s for 17500 voxels, 4.6 min for 175000. Multiply-adds here: %.1f GFLOPS. GB/s: of\n"
+            "the bytes that records and subsets of 130 patches are, whether a form moves them or not.\n\n"
             "%9s %-20s %8s %9s %8s %8s %9s %10s %10s %8s %7s\n",
             BENCH_MOST, BENCH_SAMPLES, 1e-9 * run->peak, "voxels", "form", "tile", "registers", "local B",
             "groups", "occupancy", "seconds", "GFLOPS", "of peak", "GB/s");

@@ -131,7 +131,8 @@ static bool judge(bench_run *run, const result *results, int count, const result
     paper->holds = form->faster ? bench_slower(&other->time.seconds, seconds)
                                 : bench_slower(seconds, &other->time.seconds);
     fprintf(run->out, "\n%s is %.2f times as fast as %s here (%g in the paper): that %s %s.\n", form->name,
-            paper->here, against->name, paper->value, form->conclusion, paper->holds ? "holds" : "does not hold");
+            paper->here, against->name, paper->value, form->conclusion,
+            paper->holds ? "holds" : "does not hold");
     return true;
 }
 
@@ -163,8 +164,8 @@ static int groups_of(const result *r)
     return r->time.kernel->resources.groups > 0 ? r->time.kernel->resources.groups : 0;
 }
 
-/* The same kernel and tile with more and less local memory: the one with the fewest work-groups a multiprocessor beside
- * the fastest of those with more. */
+/* The same kernel and tile with more and less local memory: the one with the fewest work-groups a
+ * multiprocessor beside the fastest of those with more. */
 static void judge_groups(bench_run *run, const result *results, int count, const struct form *form)
 {
     const result *few = NULL, *more = NULL;
@@ -183,15 +184,16 @@ static void judge_groups(bench_run *run, const result *results, int count, const
             (!more || results[i].time.seconds.median < more->time.seconds.median))
             more = &results[i];
     if (!more) {
-        fprintf(run->out, "\n%s, more work-groups a multiprocessor: not tested, how many there are is not known.\n",
+        fprintf(run->out,
+                "\n%s, more work-groups a multiprocessor: not tested, how many there are is not known.\n",
                 form->name);
         return;
     }
     paper.here = more->time.seconds.median / few->time.seconds.median;
     paper.holds = bench_slower(&more->time.seconds, &few->time.seconds);
     fprintf(run->out,
-            "\n%s with %d work-groups a multiprocessor takes %.2f times as long as with %d (%g in the paper, %s):\n"
-            "that %s %s.\n",
+            "\n%s with %d work-groups a multiprocessor takes %.2f times as long as with %d (%g in the\n"
+            "paper, %s): that %s %s.\n",
             form->name, groups_of(more), paper.here, groups_of(few), paper.value,
             form->more < 1.3 ? "3 and 1" : "2 and 1", paper.conclusion,
             paper.holds ? "holds" : "does not hold");
@@ -253,14 +255,17 @@ static int measure_size(bench_run *run, const result *results, int count, const 
         } else if (best) {
             char name[64];
             CLV_TRY(clv_force_variant(run->ctx, entry, best->variant, best->tile));
-            status = bench_measure(run, forms[f].entry == &clv_entry_force ? call_reuse : call_form, &data, entry,
-                                   &time);
+            status = bench_measure(run, forms[f].entry == &clv_entry_force ? call_reuse : call_form, &data,
+                                   entry, &time);
             if (clv_force_variant(run->ctx, entry, NULL, -1) < 0 && status >= 0)
                 status = CLVOX_ERROR_MEMORY;
             CLV_TRY(status);
             snprintf(name, sizeof name, "force %s, by size", forms[f].name);
-            record_add(run->log, &(record_row){.group = "lee2012", .name = name, .verified = true,
-                                               .seconds = &time.seconds, .size = {size[0], size[1], size[2]}});
+            record_add(run->log, &(record_row){.group = "lee2012",
+                                               .name = name,
+                                               .verified = true,
+                                               .seconds = &time.seconds,
+                                               .size = {size[0], size[1], size[2]}});
         }
         if (best)
             fprintf(run->out, " %18.3f", 1e3 * time.seconds.median);
@@ -334,15 +339,21 @@ static int speeds(bench_run *run, const result *results, int count)
     }
     fprintf(run->out, "\n");
     for (int threads = 1; best && threads <= 2; threads++) {
-        const paper_speed_up of = {.group = "lee2012", .name = "force", .device = "GTX 480", .threads = threads,
-                                   .figure = threads == 1 ? 129 : 0, .plain_elements = threads * VOXELS, .elements = n};
+        const paper_speed_up of = {.group = "lee2012",
+                                   .name = "force",
+                                   .device = "GTX 480",
+                                   .threads = threads,
+                                   .figure = threads == 1 ? 129 : 0,
+                                   .plain_elements = threads * VOXELS,
+                                   .elements = n};
         CLV_TRY(paper_plain(run, (size_t)threads, plain_force, p, threads, &samples));
         paper_report_speed_up(run, &of, &samples, &best->time.seconds);
     }
     if (best)
         fprintf(run->out,
-                "%s makes %.1f GFLOPS of the paper's 158 operations a voxel; at its 500 bytes a voxel copying would\n"
-                "allow %.1f (11 to 16, and 55, in the paper); at 32 bytes, each number once, %.1f.\n",
+                "%s makes %.1f GFLOPS of the paper's 158 operations a voxel; at its 500 bytes a voxel\n"
+                "copying would allow %.1f (11 to 16, and 55, in the paper); at 32 bytes, each number\n"
+                "once, %.1f.\n",
                 best->form->name, 158e-9 * n / best->time.seconds.median, 158e-9 / 500 * run->copy,
                 158e-9 / 32 * run->copy);
 end:
@@ -363,12 +374,13 @@ int bench_lee2012(bench_run *run)
             "Lee et al. 2012, table 1 and figure 1: the unbiased force by form, %dx%dx%d, on %s.\n"
             "The paper, GTX 480: recompute 63 registers, 8640 B, 1 work-group of 32x16; recompute (capped)\n"
             "35 registers, 4364 B, 2 of 32x10; reuse 24 registers, 49152 B, 1 of 32x16, three times as fast\n"
-            "as recompute and six times as fast as capped, 11 to 16 GFLOPS (158 operations a voxel). By its own\n"
-            "15 and 32 (w + 4)(h + 4) floats 8640 B belong to 8x8 and 49152 B to 28x8 voxels, not to the 8x12 and\n"
-            "28x12 printed beside them. 'printed': planes of u in local memory, with all derivatives and J or\n"
-            "without, as section 3.1.1 has them; 'recompute' has blocks of u, 'reuse' six products. From one\n"
-            "work-group a multiprocessor to 2 recompute takes 30%% longer, to 3 reuse 25%%: 'laden' kernels have\n"
-            "one tile and more and more local memory to themselves, which is 1, 2 and 3 groups on a GTX 480.\n\n",
+            "as recompute and six times as fast as capped, 11 to 16 GFLOPS (158 operations a voxel). By its\n"
+            "own 15 and 32 (w + 4)(h + 4) floats 8640 B belong to 8x8 and 49152 B to 28x8 voxels, not to\n"
+            "the 8x12 and 28x12 printed beside them. 'printed': planes of u in local memory, with all\n"
+            "derivatives and J or without, as section 3.1.1 has them; 'recompute' has blocks of u, 'reuse'\n"
+            "six products. From one work-group a multiprocessor to 2 recompute takes 30%% longer, to 3\n"
+            "reuse 25%%: 'laden' kernels have one tile and more and more local memory to themselves, which\n"
+            "is 1, 2 and 3 groups on a GTX 480.\n\n",
             run->size[0], run->size[1], run->size[2], clvox_context_limits(run->ctx)->name);
     fprintf(run->out, "%-18s %-16s %-12s %9s %7s %8s %8s %9s %-14s %9s %8s %8s\n", "form", "variant", "tile",
             "registers", "spills", "local B", "groups", "occupancy", "limited by", "ms", "of copy", "GFLOPS");

@@ -47,8 +47,14 @@ end:
 static int descend(bench_data *d, clv_tensor_scheme scheme)
 {
     clv_tensor_tv_args args = {.data = {.buffer = d->field[1], .spacing = {1, 1, 1}, .components = 6},
-                               .links = d->half_links, .coupling = CLV_TENSOR_LOCAL, .lambda = 10, .eps = 1e-4f, .dt = 2e-4f,
-                               .floor = 1e-6f, .partial = d->partial, .state = d->state};
+                               .links = d->half_links,
+                               .coupling = CLV_TENSOR_LOCAL,
+                               .lambda = 10,
+                               .eps = 1e-4f,
+                               .dt = 2e-4f,
+                               .floor = 1e-6f,
+                               .partial = d->partial,
+                               .state = d->state};
     clv_buffer *scratch = NULL;
     half_size(d, args.data.size);
     int status = clv_tensor_tv_schemes(d->ctx, &args, scheme, CLV_TENSOR_BLOCK_STEPS,

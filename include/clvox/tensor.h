@@ -152,11 +152,12 @@ CLVOX_API int clvox_tensor_coherence(const clvox_volume *fa, const clvox_volume 
 
 /* ---- denoising of tensors ------------------------------------------------- */
 
-/* Definitions of total variation for tensors; the data term is always
- * lambda/2 sum |D - f|^2 over all nine entries. Minimised by algorithm 2 of Chambolle and Pock 2011, convex in D. */
+/* Definitions of total variation for tensors; the data term is always lambda/2 sum |D - f|^2 over all nine
+ * entries. Minimised by algorithm 2 of Chambolle and Pock 2011, convex in D. */
 typedef enum clvox_tensor_model {
     CLVOX_TENSOR_MODEL_LOCAL = 0, /* sum over voxels of |grad D|_F: edges of the components coincide */
-    CLVOX_TENSOR_MODEL_PAPER,     /* sqrt(sum_ij TV[d_ij]^2) (Moazeni et al. 2009, whose equation 1 prints no root) */
+    CLVOX_TENSOR_MODEL_PAPER,     /* sqrt(sum_ij TV[d_ij]^2) (Moazeni et al. 2009, whose equation 1 prints no
+                                     root) */
     CLVOX_TENSOR_MODEL_LOG        /* LOCAL of the matrix logarithms */
 } clvox_tensor_model;
 

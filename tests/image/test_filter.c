@@ -208,7 +208,8 @@ static void sobel_of_a_ramp_is_its_slope_a_millimetre_x(void **state)
         position(&grid, i, x);
         in->data[i] = (float)(slope[0] * x[0] + slope[1] * x[1] + slope[2] * x[2]);
     }
-    /* Beyond the border edge values are repeated: half of the slope there, and none along axes of one voxel. */
+    /* Beyond the border edge values are repeated: half of the slope there, and none along axes of one
+     * voxel. */
     const double edge[3] = {0.8, 1.3, 2.4};
     double along[3] = {0};
     for (int a = 0; a < 3; a++)

@@ -55,9 +55,9 @@ __kernel void force_recompute(FORCE_ARGUMENTS, __global const float *nine)
     }
 }
 
-/* Recompute as printed (3.1.1): a plane of work-items walks up MARCH planes with five planes of u in local memory,
- * 15 (w + 4)(h + 4) floats, which shift by one each time. Tiles are one plane deep. LADEN: floats of local memory in
- * all, more than are used, so that fewer groups fit a multiprocessor. */
+/* Recompute as printed (3.1.1): a plane of work-items walks up MARCH planes with five planes of u in local
+ * memory, 15 (w + 4)(h + 4) floats, which shift by one each time. Tiles are one plane deep. LADEN: floats of
+ * local memory in all, more than are used, so that fewer groups fit a multiprocessor. */
 #ifdef LADEN
 #define LOCAL_FLOATS(used) LADEN
 #else
@@ -67,7 +67,8 @@ __kernel void force_recompute(FORCE_ARGUMENTS, __global const float *nine)
 #ifdef MARCHED
 #define PLANE (CELLS_X * CELLS_Y)
 
-INLINED void load_cell(__local float *cell, int c, int slot, __global const float *u, int x0, int y0, int z, int4 size)
+INLINED void load_cell(__local float *cell, int c, int slot, __global const float *u, int x0, int y0, int z,
+                       int4 size)
 {
     int x = clamp(x0 + c % CELLS_X, 0, size.x - 1), y = clamp(y0 + c / CELLS_X, 0, size.y - 1);
     vec1 v = load_vec1(u, (clamp(z, 0, size.z - 1) * size.y + y) * size.x + x, size.x * size.y * size.z);
@@ -114,16 +115,16 @@ void force_march(FORCE_ARGUMENTS, __global const float *nine)
 #endif
 
 #ifdef KEPT
-/* Reuse as printed (3.1.1): the work-items of a tile, rim of two included, walk up MARCH planes with 32 planes in
- * local memory. Slices are numbered from the one whose force is made, 0. */
+/* Reuse as printed (3.1.1): the work-items of a tile, rim of two included, walk up MARCH planes with 32
+ * planes in local memory. Slices are numbered from the one whose force is made, 0. */
 #define TILE (TILE_X * TILE_Y)
 enum {
-    U = 0,           /* u of slices -1 to 2, four planes a component; of slice -1 its du/dx of slice 0 has the place */
-    ALONG_Y = 12,    /* du/dy, du/dz and J of slice 0 */
+    U = 0, /* u of slices -1 to 2, four planes a component; of slice -1 its du/dx of slice 0 has the place */
+    ALONG_Y = 12, /* du/dy, du/dz and J of slice 0 */
     ALONG_Z = 15,
     DETERMINANT = 18,
-    NEXT = 19,       /* du/dx, du/dy, du/dz and J of slice 1 */
-    BEFORE = 29      /* the flux along z of slice -1 */
+    NEXT = 19,  /* du/dx, du/dy, du/dz and J of slice 1 */
+    BEFORE = 29 /* the flux along z of slice -1 */
 };
 
 INLINED void put_cell(__local float *cell, int plane, int apart, vec1 v)
@@ -142,11 +143,13 @@ INLINED vec1 get_cell(__local const float *cell, int plane, int apart)
     return v;
 }
 
-/* The flux of a cell of slice 0 or 1 along an axis, from what is kept of it; columns of A = I + Du are kept. */
+/* The flux of a cell of slice 0 or 1 along an axis, from what is kept of it; columns of A = I + Du are
+ * kept. */
 INLINED vec1 kept_flux(__local const float *cell, int slice, float lambda, int axis)
 {
     vec1 ax = slice ? get_cell(cell, NEXT, 1) : get_cell(cell, U, 4);
-    vec1 ay = get_cell(cell, slice ? NEXT + 3 : ALONG_Y, 1), az = get_cell(cell, slice ? NEXT + 6 : ALONG_Z, 1);
+    vec1 ay = get_cell(cell, slice ? NEXT + 3 : ALONG_Y, 1),
+         az = get_cell(cell, slice ? NEXT + 6 : ALONG_Z, 1);
     vec1 c = axis == 0 ? cross1(ay, az) : (axis == 1 ? cross1(az, ax) : cross1(ax, ay));
     return scaled1(c, -lambda * penalty_derivative1(cell[(slice ? NEXT + 9 : DETERMINANT) * TILE]));
 }
@@ -187,8 +190,10 @@ void force_planes(FORCE_ARGUMENTS, __global const float *nine)
             __local const float *middle = cell + (U + 2) * TILE;
             vec1 low = get_cell(cell, next > 0 ? U + 1 : U + 2, 4);
             vec1 high = get_cell(cell, next < size.z - 1 ? U + 3 : U + 2, 4);
-            vec1 ax = difference1(get_cell(middle + ex.low, 0, 4), get_cell(middle + ex.high, 0, 4), ex.weight);
-            vec1 ay = difference1(get_cell(middle + ey.low, 0, 4), get_cell(middle + ey.high, 0, 4), ey.weight);
+            vec1 ax =
+                difference1(get_cell(middle + ex.low, 0, 4), get_cell(middle + ex.high, 0, 4), ex.weight);
+            vec1 ay =
+                difference1(get_cell(middle + ey.low, 0, 4), get_cell(middle + ey.high, 0, 4), ey.weight);
             vec1 az = difference1(low, high, difference_scale(next, size.z, inverse.z));
             ax.x += 1.0f;
             ay.y += 1.0f;

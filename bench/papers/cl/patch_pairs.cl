@@ -56,20 +56,21 @@ patch_pairs(__global float *scratch, SUBSET, __global int *neighbours, __global 
 }
 #else
 
-/* The same with a record of 320 floats a work-item in local memory, table 2: the row's own patch, its neighbours'
- * distances and ids. A pass brings it there and takes the distances and ids back. STRIDE between records: odd, so that
- * work-items side by side read other banks, or even. */
+/* The same with a record of 320 floats a work-item in local memory, table 2: the row's own patch, its
+ * neighbours' distances and ids. A pass brings it there and takes the distances and ids back. STRIDE between
+ * records: odd, so that work-items side by side read other banks, or even. */
 enum { OWN = 1, DISTANCES = 126, IDS = 222, SAMPLES = 125 };
 
 __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1))) void
-patch_records(__global float *scratch, __constant float *subset, __global int *neighbours, __global float *distances,
-              int4 n, int rows_at, int first)
+patch_records(__global float *scratch, __constant float *subset, __global int *neighbours,
+              __global float *distances, int4 n, int rows_at, int first)
 {
     __local float records[TILE_X * STRIDE];
     int row = get_global_id(0), most = n.w, samples = min(n.y, (int)SAMPLES);
     if (row >= n.x)
         return;
-    __local float *record = records + get_local_id(0) * STRIDE, *own = record + OWN, *distance = record + DISTANCES;
+    __local float *record = records + get_local_id(0) * STRIDE, *own = record + OWN,
+                  *distance = record + DISTANCES;
     __local int *id = (__local int *)(record + IDS);
     __global const float *patch = REGION(scratch, rows_at) + (size_t)(row / 16) * n.y * 16 + row % 16;
     for (int s = 0; s < samples; s++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The five kernels of Moazeni et al. 2009, section 3 (GlobalSync), one entry of the tensor a launch, without a
- * mask. Tensors D and factors L are six planes 00 10 20 11 21 22. In global memory: all but what a block of
+/* The five kernels of Moazeni et al. 2009, section 3 (GlobalSync), one entry of the tensor a launch, without
+ * a mask. Tensors D and factors L are six planes 00 10 20 11 21 22. In global memory: all but what a block of
  * listing_p and the sums of a group share. */
 #include "common/group_reduce.clh"
 #include "tensor/entries.clh"
@@ -65,10 +65,11 @@ listing_reduction(__global const float *partial, int groups, __global float *wei
     }
 }
 
-/* P of entry c: its weight times the curvature of Listing 1, whose slopes across a face of two voxels are means of
- * the four there. The listing's arrays are padded, which it does not say: with its indices as they stand the
- * divergence is a forward difference of forward differences, along which a descent climbs. Blocks overlap by a
- * voxel on every side, and wait after each step. */
+#ifdef CURVATURE
+/* P of entry c: its weight times the curvature of Listing 1, whose slopes across a face of two voxels are
+ * means of the four there. The listing's arrays are padded, which it does not say: with its indices as they
+ * stand the divergence is a forward difference of forward differences, along which a descent climbs. Blocks
+ * overlap by a voxel on every side, and wait after each step. */
 #define BOX_X (TILE_X + 2)
 #define BOX_Y (TILE_Y + 2)
 #define CELLS (BOX_X * BOX_Y * (TILE_Z + 2))
@@ -83,7 +84,8 @@ listing_p(__global const float *all, int c, int4 size, float4 w, float eps, __gl
     const int row = BOX_X, plane = BOX_X * BOX_Y;
     int lane = (get_local_id(2) * TILE_Y + get_local_id(1)) * TILE_X + get_local_id(0);
     int n = size.x * size.y * size.z;
-    int x0 = get_group_id(0) * TILE_X - 1, y0 = get_group_id(1) * TILE_Y - 1, z0 = get_group_id(2) * TILE_Z - 1;
+    int x0 = get_group_id(0) * TILE_X - 1, y0 = get_group_id(1) * TILE_Y - 1,
+        z0 = get_group_id(2) * TILE_Z - 1;
     for (int q = lane; q < CELLS; q += ITEMS) {
         int x = clamp(x0 + q % row, 0, size.x - 1), y = clamp(y0 + q / row % BOX_Y, 0, size.y - 1);
         int z = clamp(z0 + q / plane, 0, size.z - 1);
@@ -114,10 +116,12 @@ listing_p(__global const float *all, int c, int4 size, float4 w, float eps, __gl
     }
     p[c * n + (z * size.y + y) * size.x + x] = weights[c] * curvature;
 }
+#endif
 
 /* Listing 2: entry c of L after a step dt down 2 (lambda (D - f) - P) L. */
 __kernel void listing_solver(__global const float *l, __global const float *d, __global const float *f,
-                             __global const float *p, int c, int n, float lambda, float dt, __global float *to)
+                             __global const float *p, int c, int n, float lambda, float dt,
+                             __global float *to)
 {
     int i = get_global_id(0);
     if (i >= n)

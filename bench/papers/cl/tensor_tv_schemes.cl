@@ -16,9 +16,10 @@
     __local uchar bits[cells]
 #define WAIT barrier(CLK_LOCAL_MEM_FENCE)
 #else
-#define ROOM(name, floats, cells)                                                                          \
-    int group = (get_group_id(2) * get_num_groups(1) + get_group_id(1)) * get_num_groups(0) + get_group_id(0); \
-    __global float *name = scratch + (size_t)group * ((floats) + ((cells) + 3) / 4);                       \
+#define ROOM(name, floats, cells)                                                                      \
+    int group =                                                                                        \
+        (get_group_id(2) * get_num_groups(1) + get_group_id(1)) * get_num_groups(0) + get_group_id(0); \
+    __global float *name = scratch + (size_t)group * ((floats) + ((cells) + 3) / 4);                   \
     __global uchar *bits = (__global uchar *)(name + (floats))
 #define WAIT barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #endif

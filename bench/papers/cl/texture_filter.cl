@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The filters of Mueller 2008, part 1, in the planes of a volume that is a texture: an array of 2-D images (IMAGE 2) or
- * a 3-D image (3), read by the nearest texel or, with LINEAR, between two, so that one read serves both. */
+/* The filters of Mueller 2008, part 1, in the planes of a volume that is a texture: an array of 2-D images
+ * (IMAGE 2) or a 3-D image (3), read by the nearest texel or, with LINEAR, between two, so that one read
+ * serves both. */
 #if IMAGE == 2
 #define TEXTURE __read_only image2d_array_t
 #define DEPTH(z) (z)
@@ -16,7 +17,8 @@
 __constant sampler_t texel = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | FILTER;
 #define AT(in, x, y, z) read_imagef(in, texel, (float4)((x) + 0.5f, (y) + 0.5f, DEPTH(z), 0.0f)).s0
 
-/* along: 0 for x, 1 for y. kernel: the texture of the weights, the centre's first; size.w: how many come after it. */
+/* along: 0 for x, 1 for y. kernel: the texture of the weights, the centre's first; size.w: how many come
+ * after it. */
 __kernel void texture_blur(TEXTURE in, __read_only image1d_buffer_t weights, int4 size, int along,
                            __global float *out)
 {
@@ -33,7 +35,8 @@ __kernel void texture_blur(TEXTURE in, __read_only image1d_buffer_t weights, int
     }
 #else
     for (int i = 1; i <= size.w; i++)
-        sum += read_imagef(weights, i).s0 * (AT(in, u + i * dx, v + i * dy, w) + AT(in, u - i * dx, v - i * dy, w));
+        sum += read_imagef(weights, i).s0 *
+               (AT(in, u + i * dx, v + i * dy, w) + AT(in, u - i * dx, v - i * dy, w));
 #endif
     out[(z * size.y + y) * size.x + x] = sum;
 }
@@ -48,7 +51,8 @@ __kernel void texture_mask(TEXTURE in, int4 size, int along, __global float *out
 #if LINEAR
     for (int side = -1; side < 2; side += 2)
         for (int half_way = -1; half_way < 2; half_way += 2)
-            sum += 2.0f * side * AT(in, u + side * dx + 0.5f * half_way * dy, v + side * dy + 0.5f * half_way * dx, w);
+            sum += 2.0f * side *
+                   AT(in, u + side * dx + 0.5f * half_way * dy, v + side * dy + 0.5f * half_way * dx, w);
 #else
     for (int side = -1; side < 2; side += 2)
         for (int i = -1; i < 2; i++)
@@ -58,8 +62,8 @@ __kernel void texture_mask(TEXTURE in, int4 size, int along, __global float *out
 }
 
 /* The last pass: the length of both slopes, or a + (1 + alpha) (b - a) of a smoothed image and the image. */
-__kernel void texture_combine(__global const float *a, __global const float *b, int n, int sharpen, float alpha,
-                              __global float *out)
+__kernel void texture_combine(__global const float *a, __global const float *b, int n, int sharpen,
+                              float alpha, __global float *out)
 {
     int i = get_global_id(0);
     if (i < n)

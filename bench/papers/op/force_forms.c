@@ -17,11 +17,11 @@ const clv_entry clv_entry_force_products = CLV_ENTRY("papers/force_forms", "forc
 #define RECOMPUTE                                                     \
     .function = "force_recompute", .devices = CLV_ON_ANY, .halo = {2, 2, 2}, .cell_bytes = 12,        \
     .optional = true, .tiles = {{16, 4, 4, 1}, {32, 4, 2, 1}, {8, 4, 2, 1}}
-#define MARCH                                                                                                   \
-    .function = "force_march", .item = {1, 1, CLV_MARCH}, .devices = CLV_ON_ANY, .halo = {2, 2, 0},              \
+#define MARCH                                                                                       \
+    .function = "force_march", .item = {1, 1, CLV_MARCH}, .devices = CLV_ON_ANY, .halo = {2, 2, 0}, \
     .cell_bytes = 12, .planes = 5, .optional = true
-#define PLANES                                                                                                  \
-    .function = "force_planes", .item = {1, 1, CLV_MARCH}, .rim = {2, 2, 0}, .devices = CLV_ON_ANY,              \
+#define PLANES                                                                                      \
+    .function = "force_planes", .item = {1, 1, CLV_MARCH}, .rim = {2, 2, 0}, .devices = CLV_ON_ANY, \
     .cell_bytes = 128, .planes = 1, .optional = true
 /* One tile with so many bytes of local memory in all. */
 #define LADEN(bytes, own) .fixed_bytes = (bytes) - (own), .tiles = {{16, 8, 1, 16}}
@@ -32,8 +32,10 @@ const clv_entry clv_entry_force_products = CLV_ENTRY("papers/force_forms", "forc
 static const clv_variant variants[] = {
     {.name = "recompute", RECOMPUTE},
     {.name = "capped", .register_cap = 48, RECOMPUTE},
-    {.name = "march", .defines = "-DMARCHED=1", MARCH, .tiles = {{32, 8, 1, 32}, {32, 16, 1, 32}, {16, 8, 1, 16}}},
-    {.name = "planes", .defines = "-DKEPT=1", PLANES, .tiles = {{32, 8, 1, 32}, {32, 12, 1, 32}, {16, 8, 1, 16}}},
+    {.name = "march", .defines = "-DMARCHED=1", MARCH,
+     .tiles = {{32, 8, 1, 32}, {32, 16, 1, 32}, {16, 8, 1, 16}}},
+    {.name = "planes", .defines = "-DKEPT=1", PLANES,
+     .tiles = {{32, 8, 1, 32}, {32, 12, 1, 32}, {16, 8, 1, 16}}},
     /* One, two and three groups of a GTX 480's multiprocessor, which has 48 KB. */
     {.name = "laden march 48", LADEN_MARCH(48000)},
     {.name = "laden march 24", LADEN_MARCH(24000)},

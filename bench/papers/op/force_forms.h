@@ -4,9 +4,9 @@
 
 #include "op/fluid/force.h"
 
-/* Recompute and capped of Lee et al. 2012, section 4, recompute ("march") and reuse ("planes") in the planes of local
- * memory that section 3.1.1 describes, the same with room that they do not use, and two passes; what the latter runs
- * first. */
+/* Recompute and capped of Lee et al. 2012, section 4, recompute ("march") and reuse ("planes") in the planes
+ * of local memory that section 3.1.1 describes, the same with room that they do not use, and two passes; what
+ * the latter runs first. */
 extern const clv_entry clv_entry_force_forms, clv_entry_force_products;
 
 /* As clv_force, for a lambda that is not 0, by the variant that is forced (clv_force_variant). nine:

@@ -11,9 +11,10 @@ enum { SUBSET_BYTES = 65536, PANEL = 16 };
     .name = word, .function = "patch_pairs", .defines = CLV_PATCH_SIZES " -DFORM=" #form,                    \
     .tiles = {{64, 1, 1, 1}, {128, 1, 1, 1}, {256, 1, 1, 1}}
 /* The record of its table 2 in local memory, with its padding and without. */
-#define RECORDS(word, stride)                                                                                \
-    .name = word, .function = "patch_records", .defines = CLV_PATCH_SIZES " -DFORM=0 -DSTRIDE=" #stride,     \
-    .cell_bytes = 4 * (stride), .devices = CLV_ON_ANY, .optional = true, .tiles = {{32, 1, 1, 1}, {16, 1, 1, 1}}
+#define RECORDS(word, stride)                                                                            \
+    .name = word, .function = "patch_records", .defines = CLV_PATCH_SIZES " -DFORM=0 -DSTRIDE=" #stride, \
+    .cell_bytes = 4 * (stride), .devices = CLV_ON_ANY, .optional = true,                                 \
+    .tiles = {{32, 1, 1, 1}, {16, 1, 1, 1}}
 static const clv_variant variants[] = {
     {MEMORY("constant", 0), .devices = CLV_ON_ANY},
     {MEMORY("global", 1), .devices = CLV_ON_ANY},
@@ -34,7 +35,8 @@ static int search(const clv_patch_task *s)
     int each = (int)(SUBSET_BYTES / patch);
     CLV_TRY(clv_kernel_get(s->ctx, &clv_entry_patch_pairs, NULL, rows, 0, &kernel));
     if (kernel->variant->cell_bytes && (a->patches.radius > 2 || a->most > 96)) {
-        status = clvox_fail(CLVOX_ERROR_ARGUMENT, "patch pairs: a record holds a patch of 125 samples and 96 neighbours");
+        status = clvox_fail(CLVOX_ERROR_ARGUMENT,
+                            "patch pairs: a record holds a patch of 125 samples and 96 neighbours");
         goto end;
     }
     CLV_TRY(clv_buffer_create(s->ctx, (size_t)each * patch, "subset of the band's patches", &subset));

@@ -12,16 +12,19 @@ static const clv_variant reduction_variants[] = {
     {.name = "group", .function = "listing_reduction", .group = {CLV_WHOLE}, .fixed_bytes = 24 * 256,
      .devices = CLV_ON_ANY, .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}}};
 static const clv_variant p_variants[] = {
-    {.name = "block", .function = "listing_p", .halo = {1, 1, 1}, .cell_bytes = 16, BLOCKS}};
+    {.name = "block", .function = "listing_p", .defines = "-DCURVATURE=1", .halo = {1, 1, 1},
+     .cell_bytes = 16, BLOCKS}};
 static const clv_variant solver_variants[] = {{.name = "item", .function = "listing_solver", EACH}};
 
-const clv_entry clv_entry_listing_llt = CLV_ENTRY("papers/tensor_tv_listing", "listing_llt", llt_variants, NULL);
-const clv_entry clv_entry_listing_norm = CLV_ENTRY("papers/tensor_tv_listing", "listing_norm", norm_variants, NULL);
+const clv_entry clv_entry_listing_llt =
+    CLV_ENTRY("papers/tensor_tv_listing", "listing_llt", llt_variants, NULL);
+const clv_entry clv_entry_listing_norm =
+    CLV_ENTRY("papers/tensor_tv_listing", "listing_norm", norm_variants, NULL);
 const clv_entry clv_entry_listing_reduction = CLV_ENTRY("papers/tensor_tv_listing", "listing_reduction",
                                                         reduction_variants, NULL);
 const clv_entry clv_entry_listing_p = CLV_ENTRY("papers/tensor_tv_listing", "listing_p", p_variants, NULL);
-const clv_entry clv_entry_listing_solver = CLV_ENTRY("papers/tensor_tv_listing", "listing_solver", solver_variants,
-                                                     NULL);
+const clv_entry clv_entry_listing_solver =
+    CLV_ENTRY("papers/tensor_tv_listing", "listing_solver", solver_variants, NULL);
 
 int clv_tensor_listing_stage(clvox_context *ctx, const clv_tensor_listing *of, clv_tensor_stage stage)
 {

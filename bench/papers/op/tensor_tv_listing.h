@@ -4,9 +4,9 @@
 
 #include "bench/papers/op/tensor_tv.h"
 
-/* The kernels of Moazeni et al. 2009, table 1, as the paper composes them: L L', the total variation of each entry,
- * their reduction, P of each entry with the curvature of Listing 1, and the solver of each (Listing 2). No mask, no
- * floor: L's diagonal may cross 0, and D stays positive semi-definite. */
+/* The kernels of Moazeni et al. 2009, table 1, as the paper composes them: L L', the total variation of each
+ * entry, their reduction, P of each entry with the curvature of Listing 1, and the solver of each (Listing
+ * 2). No mask, no floor: L's diagonal may cross 0, and D stays positive semi-definite. */
 typedef enum clv_tensor_stage {
     CLV_TENSOR_LLT,
     CLV_TENSOR_NORM,

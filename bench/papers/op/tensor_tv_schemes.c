@@ -43,7 +43,8 @@ static int make_scratch(clvox_context *ctx, const clv_kernel *kernel, const int 
 {
     const clv_variant *v = kernel->variant;
     const clv_tile t = kernel->tile;
-    size_t cells = (size_t)(t.x + 2 * v->halo[0]) * (size_t)(t.y + 2 * v->halo[1]) * (size_t)(t.z + 2 * v->halo[2]);
+    size_t cells =
+        (size_t)(t.x + 2 * v->halo[0]) * (size_t)(t.y + 2 * v->halo[1]) * (size_t)(t.z + 2 * v->halo[2]);
     if (v->item[0])
         cells *= 8;
     const size_t floats = (size_t)clv_launch_groups(kernel, size, NULL) * (12 * cells + (cells + 3) / 4);
@@ -74,11 +75,12 @@ static int launch(clvox_context *ctx, const clv_tensor_tv_args *args, clv_tensor
     *made = most < limit ? most : limit;
     if (scheme == CLV_TENSOR_OVERLAP && args->coupling == CLV_TENSOR_PAPER)
         CLV_TRY(clv_tensor_tv_sums(ctx, args, between->field));
-    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 73. * (double)clv_image_voxels(&args->data), CLV_BUF(between->field),
-                       CLV_BUF(args->data.buffer), CLV_BUF(args->links), CLV_BUF(args->state),
-                       CLV_INT4(size[0], size[1], size[2], 0), CLV_FLOAT4V(w), CLV_FLOAT(args->lambda),
-                       CLV_FLOAT(args->eps), CLV_FLOAT(args->dt), CLV_FLOAT(args->floor), CLV_INT(*made),
-                       CLV_BUF(between->other), CLV_BUF(*between->scratch)));
+    CLV_TRY(CLV_LAUNCH(ctx, kernel, size, 73. * (double)clv_image_voxels(&args->data),
+                       CLV_BUF(between->field), CLV_BUF(args->data.buffer), CLV_BUF(args->links),
+                       CLV_BUF(args->state), CLV_INT4(size[0], size[1], size[2], 0), CLV_FLOAT4V(w),
+                       CLV_FLOAT(args->lambda), CLV_FLOAT(args->eps), CLV_FLOAT(args->dt),
+                       CLV_FLOAT(args->floor), CLV_INT(*made), CLV_BUF(between->other),
+                       CLV_BUF(*between->scratch)));
 end:
     return status;
 }

@@ -17,9 +17,9 @@ typedef enum clv_tensor_scheme {
 
 enum { CLV_TENSOR_BLOCK_STEPS = 4 /* of a launch with CLV_TENSOR_BLOCK */ };
 
-/* The fields of a steps' scheme: it ends in `field`, `other` is as large and overwritten. *scratch: NULL, or the
- * caller's from a call before; variants that keep blocks in global memory, as ThreadSync and UnSync of the paper
- * do, make it large enough. The caller destroys it, once the device has finished. */
+/* The fields of a steps' scheme: it ends in `field`, `other` is as large and overwritten. *scratch: NULL, or
+ * the caller's from a call before; variants that keep blocks in global memory, as ThreadSync and UnSync of
+ * the paper do, make it large enough. The caller destroys it, once the device has finished. */
 typedef struct clv_tensor_fields {
     clv_buffer *field, *other, **scratch;
 } clv_tensor_fields;

@@ -8,22 +8,26 @@
     .devices = CLV_ON_GPU, .tiles = {{32, 8, 1, 1}, {16, 16, 1, 1}, {8, 8, 1, 1}}
 #define ALL(kernel)                                                                                \
     {TEXTURE("2d nearest", kernel, 2, 0)}, {TEXTURE("2d linear", kernel, 2, 1), .optional = true}, \
-        {TEXTURE("3d nearest", kernel, 3, 0), .optional = true}, {TEXTURE("3d linear", kernel, 3, 1), .optional = true}
+        {TEXTURE("3d nearest", kernel, 3, 0), .optional = true},                                   \
+        {TEXTURE("3d linear", kernel, 3, 1), .optional = true}
 static const clv_variant blur_variants[] = {ALL("texture_blur")};
 static const clv_variant mask_variants[] = {ALL("texture_mask")};
 static const clv_variant combine_variants[] = {
     {.name = "item", .function = "texture_combine", .devices = CLV_ON_ANY,
      .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}}};
 
-const clv_entry clv_entry_texture_blur = CLV_ENTRY("papers/texture_filter", "texture_blur", blur_variants, NULL);
-const clv_entry clv_entry_texture_mask = CLV_ENTRY("papers/texture_filter", "texture_mask", mask_variants, NULL);
-const clv_entry clv_entry_texture_combine = CLV_ENTRY("papers/texture_filter", "texture_combine", combine_variants,
-                                                      NULL);
+const clv_entry clv_entry_texture_blur =
+    CLV_ENTRY("papers/texture_filter", "texture_blur", blur_variants, NULL);
+const clv_entry clv_entry_texture_mask =
+    CLV_ENTRY("papers/texture_filter", "texture_mask", mask_variants, NULL);
+const clv_entry clv_entry_texture_combine =
+    CLV_ENTRY("papers/texture_filter", "texture_combine", combine_variants, NULL);
 
 /* The entry whose variant says what the textures are: the one that is forced. */
 static const clv_entry *entry_of(const clvox_context *ctx)
 {
-    return clv_forced_variant(ctx, clv_entry_texture_mask.name) ? &clv_entry_texture_mask : &clv_entry_texture_blur;
+    return clv_forced_variant(ctx, clv_entry_texture_mask.name) ? &clv_entry_texture_mask
+                                                                : &clv_entry_texture_blur;
 }
 
 int clv_textures_create(clvox_context *ctx, const clv_image *in, float sigma, clv_buffer *const room[2],
@@ -57,15 +61,17 @@ void clv_textures_destroy(clv_textures *t)
     clv_buffer_destroy(&t->passed);
 }
 
-static int blur(clvox_context *ctx, const clv_textures *t, const clv_buffer *texture, int along, clv_buffer *out)
+static int blur(clvox_context *ctx, const clv_textures *t, const clv_buffer *texture, int along,
+                clv_buffer *out)
 {
     const clv_kernel *kernel;
     const int *size = t->in.size;
     int status = clv_kernel_get(ctx, &clv_entry_texture_blur, NULL, size, 0, &kernel);
-    return status < 0 ? status
-                      : CLV_LAUNCH(ctx, kernel, size, 8. * (double)clv_image_voxels(&t->in), CLV_IMAGE(texture),
-                                   CLV_IMAGE(t->kernel), CLV_INT4(size[0], size[1], size[2], t->radius),
-                                   CLV_INT(along), CLV_BUF(out));
+    return status < 0
+               ? status
+               : CLV_LAUNCH(ctx, kernel, size, 8. * (double)clv_image_voxels(&t->in), CLV_IMAGE(texture),
+                            CLV_IMAGE(t->kernel), CLV_INT4(size[0], size[1], size[2], t->radius),
+                            CLV_INT(along), CLV_BUF(out));
 }
 
 static int mask(clvox_context *ctx, const clv_textures *t, int along, clv_buffer *out)
@@ -73,9 +79,10 @@ static int mask(clvox_context *ctx, const clv_textures *t, int along, clv_buffer
     const clv_kernel *kernel;
     const int *size = t->in.size;
     int status = clv_kernel_get(ctx, &clv_entry_texture_mask, NULL, size, 0, &kernel);
-    return status < 0 ? status
-                      : CLV_LAUNCH(ctx, kernel, size, 8. * (double)clv_image_voxels(&t->in), CLV_IMAGE(t->image),
-                                   CLV_INT4(size[0], size[1], size[2], 0), CLV_INT(along), CLV_BUF(out));
+    return status < 0
+               ? status
+               : CLV_LAUNCH(ctx, kernel, size, 8. * (double)clv_image_voxels(&t->in), CLV_IMAGE(t->image),
+                            CLV_INT4(size[0], size[1], size[2], 0), CLV_INT(along), CLV_BUF(out));
 }
 
 static int combine(clvox_context *ctx, const clv_buffer *a, const clv_buffer *b, int n, const float *alpha,

@@ -4,9 +4,10 @@
 
 #include "op/image.h"
 
-/* Mueller 2008, part 1: filters of each plane z of a volume that lies in textures, pass by pass; edge values are
- * repeated. The variants are arrays of 2-D images and 3-D images, read by the nearest texel or linearly. A GPU's
- * linear reads know 256 places between two texels, by which a Gaussian's values are off; Sobel's lie half-way. */
+/* Mueller 2008, part 1: filters of each plane z of a volume that lies in textures, pass by pass; edge values
+ * are repeated. The variants are arrays of 2-D images and 3-D images, read by the nearest texel or linearly.
+ * A GPU's linear reads know 256 places between two texels, by which a Gaussian's values are off; Sobel's lie
+ * half-way. */
 typedef struct clv_textures {
     clv_image in;
     int radius;           /* of the Gaussian */
@@ -17,7 +18,8 @@ typedef struct clv_textures {
     clv_buffer *room[2];  /* the caller's, as large as in */
 } clv_textures;
 
-/* Textures of in for the variants that are forced or planned now. sigma in voxels. On failure nothing is held. */
+/* Textures of in for the variants that are forced or planned now. sigma in voxels. On failure nothing is
+ * held. */
 int clv_textures_create(clvox_context *ctx, const clv_image *in, float sigma, clv_buffer *const room[2],
                         clv_textures *out);
 void clv_textures_destroy(clv_textures *textures);

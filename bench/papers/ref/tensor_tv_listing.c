@@ -17,8 +17,8 @@ static double slope(const ref_tensor_tv *m, const double *u, const int at[3], in
     return at[axis] + 1 < m->size[axis] ? m->w[axis] * (u[i + step[axis]] - u[i]) : 0;
 }
 
-/* What flows across the face of `at` and the next voxel along an axis: the slope over its length, the other axes'
- * slopes being means of the four beside the face. */
+/* The flow across the face of `at` and the next voxel along an axis: the slope over its length, the other
+ * axes' slopes being means of the four beside the face. */
 static double flow(const ref_tensor_tv *m, const double *u, const int at[3], int axis)
 {
     double own = slope(m, u, at, axis), square = own * own + m->eps;
@@ -86,7 +86,8 @@ void ref_tensor_listing(const ref_tensor_tv *m, double *l)
             li[c] = l[c * n + i];
         for (int c = 0; c < 6; c++)
             for (int k = column[c]; k < 3; k++)
-                l[(size_t)c * n + i] -= 2 * m->dt * g[(size_t)full[row[c]][k] * n + i] * li[full[column[c]][k]];
+                l[(size_t)c * n + i] -=
+                    2 * m->dt * g[(size_t)full[row[c]][k] * n + i] * li[full[column[c]][k]];
     }
     free(d);
     free(g);

@@ -4,8 +4,8 @@
 
 #include "bench/papers/ref/tensor_tv.h"
 
-/* A step of Moazeni et al. 2009 with the curvature of Listing 1; l: the factors, six planes. Of m size, w, data,
- * lambda, eps and dt count. */
+/* A step of Moazeni et al. 2009 with the curvature of Listing 1; l: the factors, six planes. Of m size, w,
+ * data, lambda, eps and dt count. */
 void ref_tensor_listing(const ref_tensor_tv *m, double *l);
 
 #endif

@@ -16,7 +16,8 @@ void ref_texture_sobel(const float *in, const int size[3], double *out)
                 double gx = 0, gy = 0;
                 for (int j = -1; j <= 1; j++)
                     for (int i = -1; i <= 1; i++) {
-                        double v = (double)in[(z * size[1] + clamp(y + j, size[1])) * size[0] + clamp(x + i, size[0])];
+                        double v = (double)
+                            in[(z * size[1] + clamp(y + j, size[1])) * size[0] + clamp(x + i, size[0])];
                         gx += i * (2 - j * j) * v;
                         gy += j * (2 - i * i) * v;
                     }

@@ -14,7 +14,8 @@ static void take_steps(clvox_context *ctx, const tv_setup *s, float dt, int step
     p.args.dt = dt;
     p.ref.dt = (double)dt;
     const size_t bytes = 6 * p.n * sizeof(float);
-    clv_buffer *d = harness_output(ctx, bytes), *out = harness_output(ctx, bytes), *weights = harness_output(ctx, 24);
+    clv_buffer *d = harness_output(ctx, bytes), *out = harness_output(ctx, bytes),
+               *weights = harness_output(ctx, 24);
     clv_buffer *partial = harness_output(ctx, bytes);
     for (size_t i = 0; i < p.n; i++) {
         double di[6], li[6];

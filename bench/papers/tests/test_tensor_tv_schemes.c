@@ -26,7 +26,8 @@ static void scheme_case(clvox_context *ctx, const tv_setup *s, clv_tensor_scheme
         memcpy(block, kernel->group, sizeof block);
     }
     const clv_tensor_fields fields = {p.a, p.b, &scratch};
-    assert_that(clv_tensor_tv_schemes(ctx, &p.args, scheme, count, &fields) == CLVOX_OK, "%s", clvox_message());
+    assert_that(clv_tensor_tv_schemes(ctx, &p.args, scheme, count, &fields) == CLVOX_OK, "%s",
+                clvox_message());
     if (scheme == CLV_TENSOR_OVERLAP)
         for (int k = 0; k < count; k++)
             ref_tensor_step(&p.ref, p.want);

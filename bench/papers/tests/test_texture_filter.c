@@ -66,7 +66,8 @@ int main(void)
     harness_open();
     if (!clvox_context_limits(harness_context())->images)
         return test_skip_all("the device has no image objects");
-    harness_cases(&clv_entry_texture_blur, filters_against_the_reference, TEST_AT(GAUSSIAN, GAUSSIAN), "Gaussian");
+    harness_cases(&clv_entry_texture_blur, filters_against_the_reference, TEST_AT(GAUSSIAN, GAUSSIAN),
+                  "Gaussian");
     harness_cases(&clv_entry_texture_mask, filters_against_the_reference, TEST_AT(SOBEL, SOBEL), "Sobel");
     harness_cases(&clv_entry_texture_combine, filters_against_the_reference, TEST_AT(SOBEL, UNSHARP), "both");
     return test_run("filters of textures", harness_close);

@@ -134,8 +134,9 @@ int clv_buffer_image(clvox_context *ctx, clv_buffer *buffer, const char *what)
     return CLVOX_OK;
 }
 
-/* What an image object of clv_buffer is, with memory for it or in that of a buffer. */
-static int make_image(clvox_context *ctx, const cl_image_desc *description, const char *what, clv_buffer **out)
+/* An image object in a clv_buffer without a buffer: with memory of its own or in that of another. */
+static int make_image(clvox_context *ctx, const cl_image_desc *description, const char *what,
+                      clv_buffer **out)
 {
     int status = CLVOX_OK;
     cl_int error;
@@ -156,7 +157,8 @@ end:
     return status;
 }
 
-int clv_image_make(clvox_context *ctx, clv_image_kind kind, const int size[3], const char *what, clv_buffer **out)
+int clv_image_make(clvox_context *ctx, clv_image_kind kind, const int size[3], const char *what,
+                   clv_buffer **out)
 {
     cl_image_desc description = {.image_type = CL_MEM_OBJECT_IMAGE3D, .image_width = (size_t)size[0],
                                  .image_height = (size_t)size[1], .image_depth = (size_t)size[2]};
@@ -186,7 +188,8 @@ int clv_image_create(clvox_context *ctx, const clv_buffer *from, const int size[
 {
     cl_image_desc description = {.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER, .image_width = from->bytes / 4};
     description.mem_object = from->mem;
-    int status = size ? clv_image_make(ctx, CLV_IMAGE_3D, size, what, out) : make_image(ctx, &description, what, out);
+    int status =
+        size ? clv_image_make(ctx, CLV_IMAGE_3D, size, what, out) : make_image(ctx, &description, what, out);
     if (status >= 0 && size && (status = clv_image_fill(ctx, from, size, *out)) < 0)
         clv_buffer_destroy(out);
     return status;

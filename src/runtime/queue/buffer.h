@@ -36,7 +36,8 @@ int clv_image_create(clvox_context *ctx, const clv_buffer *from, const int size[
                      clv_buffer **out);
 /* The same in two steps, also as an array of 2-D images, one a plane. */
 typedef enum clv_image_kind { CLV_IMAGE_3D, CLV_IMAGE_PLANES } clv_image_kind;
-int clv_image_make(clvox_context *ctx, clv_image_kind kind, const int size[3], const char *what, clv_buffer **out);
+int clv_image_make(clvox_context *ctx, clv_image_kind kind, const int size[3], const char *what,
+                   clv_buffer **out);
 int clv_image_fill(clvox_context *ctx, const clv_buffer *from, const int size[3], clv_buffer *image);
 /* Blocking transfers between host and device. CLVOX_ERROR_DEVICE where what is read is not what kernels see
  * (witness.h). */
