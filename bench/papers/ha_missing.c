@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of Ha 2011 the tables do not have, each with its reason. */
+/* The parts of Ha 2011 that the tables do not have, each with its reason. */
 #include "bench/bench_table.h"
 
 static const struct {
