@@ -25,7 +25,7 @@ typedef struct anatomy {
 static const float fixed_value[TISSUES + 1] = {0, 30, 70, 100, 85},
                                          moving_value[TISSUES + 1] = {0, 100, 55, 80, 65};
 static const float UNMYELINATED = 35, NOISE = 2;
-/* Of surfaces beside tissues, which the thesis does not give. */
+/* The weight of surfaces beside tissues, which the thesis does not give. */
 static const double SURFACE_WEIGHT = .01;
 
 /* The structures of the table: labels from the first to the last. */

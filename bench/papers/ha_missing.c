@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of Ha 2011 the tables do not have, each with its reason. */
+/* The parts of Ha 2011 that the tables do not have, each with its reason. */
 #include "bench/bench_table.h"
 
 static const struct {
@@ -25,7 +25,7 @@ static const struct {
      "it does not for scattered points; the splat is held against the adjoint"},
     {"section 3.3.2.2, sums of 32 bits in units of 2^-20",
      "sums of 64 bits, in a unit by the volume, cannot overflow"},
-    {"tables 3.1 and 3.3, B-splines", "register has none; mutual information drives greedy matching there"},
+    {"tables 3.1 and 3.3, B-splines", "register has none; bench/peers/registration.py times ITK's beside it"},
     {"section 4.2, operators of any inputs and outputs for users",
      "streams serve these tables; an atlas has its own passes"},
     {"section 4.5, both orders of the hardware-aware mode", "one; the independent mode has three"},

@@ -129,7 +129,7 @@ static const paper_line lines[] = {
 
 /* ---- table A.1 by component, and figure A.6 ---- */
 
-/* What the kernels of a pass do; the sort within a block and the shuffle are one kernel here. */
+/* The work of a pass's kernels; the sort within a block and the shuffle are one kernel here. */
 enum { COUNTING, RANKING, SHUFFLE, COMPONENTS };
 
 static int component_of(const char *entry)

@@ -15,7 +15,7 @@
 /* ATLAS_VOLUMES: of an item of an atlas, an image and its displacement. */
 enum { SOURCES = 4, LEAST = 3, TEMPORARY = 4, MOST_PASSES = 4096, WINDOW_WIDTH = 3, ATLAS_VOLUMES = 4 };
 
-/* Task of a stream. */
+/* Task of a stream; those before NORMALIZATION take nothing back. */
 typedef enum task { MAXIMUM, AVERAGING, ENERGY, NORMALIZATION, GAUSSIAN, WINDOW, ATLAS, CHAIN } task;
 
 /* A way to stream. */

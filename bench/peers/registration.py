@@ -8,7 +8,7 @@
 Each round calls everybody once, in the other order every second time, so that a drift of the machine meets all.
 The first round warms up and does not count. greedy makes its affine anew in every call, as a user would. Medians
 of the wall clock and of CPU seconds; ratios are to clvox's default. Accuracy on the same pairs: bench/accuracy.py.
-Needs numpy, scipy and nibabel, and picsl_greedy or antspyx for their rows."""
+Needs numpy, scipy and nibabel, and picsl_greedy, antspyx or SimpleITK for their rows."""
 import argparse
 import importlib.metadata
 import json
@@ -57,7 +57,7 @@ def rounds(pair, methods, options):
 
 def versions():
     found = {}
-    for name in ("picsl_greedy", "antspyx", "nibabel", "numpy", "scipy"):
+    for name in ("picsl_greedy", "antspyx", "simpleitk", "nibabel", "numpy", "scipy"):
         try:
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:

@@ -160,13 +160,63 @@ def ants(pair, method, folder, options):
     return Result(itk_affine(np.array(out["parameters"]), np.array(out["centre"])), out["warp"], seconds, cpu)
 
 
+# ---- ITK: mutual information with B-splines (Rueckert et al. 1999) -------------
+
+ITK = {"itk-bspline": 20}  # mm between control points
+
+ITK_SCRIPT = """
+import sys, json, SimpleITK as sitk
+fixed, moving = (sitk.Cast(sitk.ReadImage(name), sitk.sitkFloat32) for name in sys.argv[1:3])
+def method(levels):
+    m = sitk.ImageRegistrationMethod()
+    m.SetMetricAsMattesMutualInformation(50)
+    m.SetMetricSamplingStrategy(m.RANDOM)
+    m.SetMetricSamplingPercentage(.2, 1)
+    m.SetInterpolator(sitk.sitkLinear)
+    m.SetShrinkFactorsPerLevel(levels)
+    m.SetSmoothingSigmasPerLevel([k / 2 for k in levels])
+    m.SmoothingSigmasAreSpecifiedInPhysicalUnitsOff()
+    return m
+affine = sitk.CenteredTransformInitializer(fixed, moving, sitk.AffineTransform(3),
+                                           sitk.CenteredTransformInitializerFilter.MOMENTS)
+affine = sitk.AffineTransform(affine)
+m = method([4, 2, 1])
+m.SetOptimizerAsRegularStepGradientDescent(1, 1e-3, 200)
+m.SetOptimizerScalesFromPhysicalShift()
+m.SetInitialTransform(affine, True)
+m.Execute(fixed, moving)
+mesh = [max(1, round(n * s / float(sys.argv[3]))) for n, s in zip(fixed.GetSize(), fixed.GetSpacing())]
+spline = sitk.BSplineTransformInitializer(fixed, mesh)
+m = method([2, 1])
+m.SetOptimizerAsLBFGSB(1e-5, 100)
+m.SetMovingInitialTransform(affine)
+m.SetInitialTransform(spline, True)
+m.Execute(fixed, moving)
+field = sitk.TransformToDisplacementField(spline, sitk.sitkVectorFloat64, fixed.GetSize(), fixed.GetOrigin(),
+                                          fixed.GetSpacing(), fixed.GetDirection())
+sitk.WriteImage(sitk.Cast(field, sitk.sitkVectorFloat32), sys.argv[4] + 'warp.nii.gz')
+json.dump({'parameters': affine.GetParameters(), 'centre': affine.GetFixedParameters()},
+          open(sys.argv[4] + 'out.json', 'w'))
+"""
+
+
+def itk(pair, method, folder, options):
+    prefix = os.path.join(folder, "itk_")
+    seconds, cpu = run([sys.executable, "-c", ITK_SCRIPT, pair.fixed_path, pair.moving_path, str(ITK[method]),
+                        prefix], options.threads, prefix + "log")
+    with open(prefix + "out.json", encoding="ascii") as file:
+        out = json.load(file)
+    return Result(itk_affine(np.array(out["parameters"]), np.array(out["centre"])), prefix + "warp.nii.gz",
+                  seconds, cpu)
+
+
 # ---- all --------------------------------------------------------------------
 
 def available(method):
     """Whether the tool behind a method can be used here."""
     if method.endswith(AFTER):
         method = "greedy"
-    module = {"greedy": "picsl_greedy", "ants": "ants"}.get(method.split("-")[0])
+    module = {"greedy": "picsl_greedy", "ants": "ants", "itk": "SimpleITK"}.get(method.split("-")[0])
     return module is None or importlib.util.find_spec(module) is not None
 
 
@@ -174,7 +224,8 @@ USUAL = ["clvox", "clvox-quick", "clvox-regular", "clvox-best", "greedy-document
 
 
 def methods():
-    return {**{k: clvox for k in CLVOX}, **{k: greedy for k in GREEDY}, **{k: ants for k in ANTS}}
+    return {**{k: clvox for k in CLVOX}, **{k: greedy for k in GREEDY}, **{k: ants for k in ANTS},
+            **{k: itk for k in ITK}}
 
 
 def displacement(result, fixed):

@@ -358,8 +358,8 @@ CLVOX_API int clvox_affine_take_apart(const double matrix[4][4], const clvox_gri
 
 /* Registers the moving images to the fixed ones: one transform for all channels. Exchanging fixed and
  * moving gives the inverse of the linear part, and with SYN and LDDMM of the whole map where the grids have
- * voxels of about one volume and about as many of them (either within a factor of 1.5): the computation starts
- * from the same image whatever its role (the only one with a mask, else that of fewer voxels, else by
+ * voxels of about one volume and about as many of them (either within a factor of 1.5): the computation
+ * starts from the same image whatever its role (the only one with a mask, else that of fewer voxels, else by
  * contents), and the result of the exchanged pair is inverted. Neither holds with LINEAR_SCALES,
  * restrict_axes or an initial warp, which refer to the fixed image. The order and direction in which an
  * image's voxels are stored do not change the map: the run works on copies in the order nearest to RAS,

@@ -15,7 +15,7 @@ typedef enum clv_matrix_form {
 
 enum { CLV_MATRIX_NUMBERS = 7 };
 
-/* What DIA and ELL read: values and columns of CLV_MATRIX_NUMBERS n words each. */
+/* DIA and ELL read values and columns of CLV_MATRIX_NUMBERS n words each. */
 typedef struct clv_stored_matrix {
     int size[3];
     float alpha, gamma;

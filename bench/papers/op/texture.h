@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What cl/texture.clh reads: a buffer, or an image object of it. */
+/* Image objects for cl/texture.clh, which reads a buffer or one of these. */
 #ifndef CLV_OP_PAPERS_TEXTURE_H
 #define CLV_OP_PAPERS_TEXTURE_H
 

@@ -106,6 +106,8 @@ broken papers/convolve.cl 's/sum += block/sum -= block/; s/sum += LOAD8/sum -= L
 refused 'full mask 11x11' papers mueller2008
 broken fluid/fourier.clh 's/r\[5\] = p;/r[5] = -p;/'
 refused 'fft solver' papers ha2011
+broken papers/nary.cl 's/(1.0f \/ INPUTS)/(1.01f \/ INPUTS)/'
+refused 'mean of 1, at once' papers ha2011
 broken papers/sor.cl 's/gain \* (known\[\([ki]\)\] +/gain * (-known[\1] +/; s/gain \* (LOAD8(known + (e)) + sum)/gain * (sum - LOAD8(known + (e)))/'
 refused 'sor, four sweeps' kernels sor
 broken tensor/primal_dual.cl 's/get(p + size.w, i, n) -/get(p + size.w, i, n) +/'
