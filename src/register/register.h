@@ -13,7 +13,6 @@
 #include "register/foreground.h"
 #include "register/lease.h"
 
-/* Slots of the state buffer: the fluid operations own the first CLV_FLUID_SLOTS. */
 /* The images' channels, and those of tissues and their rest. */
 enum { CLV_MAX_CHANNELS = CLVOX_MAX_CHANNELS + CLVOX_MAX_TISSUES + 1 };
 
@@ -27,6 +26,7 @@ enum {
 /* Iterations whose metric stays on the device until the host reads them all at once. */
 enum { CLV_TRACED = 10 };
 
+/* Slots of the state buffer: the fluid operations own the first CLV_FLUID_SLOTS. */
 enum {
     CLV_STATE_ENERGY = 16, /* image term, penalty, smallest J, folds */
     CLV_STATE_SUMS = 24,   /* sums of clv_register_metrics */

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Thresholds of a registration but for its linear part (linear/thresholds.h): what each of them separates, the
- * images that it was chosen on, and when. Metrics have their own in their rows (metric).
- *
- *   adults       people of linear/thresholds.h: T1, whole heads at 2 mm; altered: with other contrasts, noise and
- *                bias fields
- *   hippocampi   ten pairs of crops, 1 mm
- *
- * Samples, bins, passes and iterations are effort: they stand where they are spent. */
+ * images that it was chosen on, and when: the adults of linear/thresholds.h, altered ones with other contrasts, noise
+ * and bias fields, and hippocampi, ten pairs of crops at 1 mm. Metrics have their own in their rows (metric). Samples,
+ * bins, passes and iterations are effort: they stand where they are spent. */
 #ifndef CLV_REGISTER_THRESHOLDS_H
 #define CLV_REGISTER_THRESHOLDS_H
 
