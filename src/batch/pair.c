@@ -162,7 +162,8 @@ int clv_pair_read(clv_pair *p)
     for (int k = 0; k < 2 * CLVOX_MAX_LEVELS; k++) {
         const int level = k / 2, moving = k % 2;
         const char *const *given = moving ? p->options->level_moving_mask : p->options->level_fixed_mask;
-        inputs[INPUTS - 1 - k] = (input){file_of(given[level]), &p->level_mask[moving][level], clvox_mask_read};
+        inputs[INPUTS - 1 - k] =
+            (input){file_of(given[level]), &p->level_mask[moving][level], clvox_mask_read};
     }
     p->started = clv_seconds();
     CLV_TRY(claim(p));

@@ -5,8 +5,9 @@
  *   v = G_sigma f                  op/image/gaussian.h
  *   p = v + Du v                   op/fluid/fluid_step.h
  *   u = u + dt p                   dt on the device, never folding
- * It has images alone, and does not go by register/terms.h: one kernel reads them once for their force and the
- * penalty's, which as terms would be two, with derivatives of the metric between them.
+ * It has images alone, and does not go by register/terms.h: one kernel reads them once for
+ * their force and the penalty's, which as terms would be two, with derivatives of the metric
+ * between them.
  * The host looks at the energy every LOOK iterations, after mending u where its
  * determinant became too small: where it rose, u goes back to what it was at
  * the look before and the step is halved, so that a level never ends worse
@@ -88,8 +89,8 @@ static int refit(clv_registration *run, const clv_pyramid_level *l)
                               {warped, warped, weight, 0, l->n},
                               {warped, fixed, weight, 0, l->n}};
     for (int i = 0; i < 5; i++)
-        CLV_TRY(clv_reduce(run->ctx, i < 3 ? CLV_REDUCE_SUM : CLV_REDUCE_DOT, &sums[i], run->partial, run->state,
-                           CLV_STATE_SUMS + i));
+        CLV_TRY(clv_reduce(run->ctx, i < 3 ? CLV_REDUCE_SUM : CLV_REDUCE_DOT, &sums[i], run->partial,
+                           run->state, CLV_STATE_SUMS + i));
     CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_SUMS * sizeof(float), s, sizeof s));
     CLV_TRY(clv_lease_give(&run->leases, room, 2));
     double variance = s[3] - (double)s[1] * s[1] / s[0], covariance = s[4] - (double)s[1] * s[2] / s[0];
