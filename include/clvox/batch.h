@@ -98,7 +98,8 @@ typedef struct clvox_pairs_options {
     const char *summary;     /* a file; NULL: summary.tsv in the folder (of derivatives, in its logs) */
     const char *fixed_mask, *moving_mask, *labels; /* of pairs that have none */
     const char *linear_fixed_mask, *linear_moving_mask; /* of the linear part of all; "none": no mask */
-    /* For single levels of the deformation of all: a file or "none" for each level; NULL: as for the others. */
+    /* For single levels of the deformation of all: a file or "none" for each level; NULL: as for the others.
+     * */
     const char *level_fixed_mask[CLVOX_MAX_LEVELS], *level_moving_mask[CLVOX_MAX_LEVELS];
     const char *initial_warp; /* of all; WARP or [WARP,1], its inverse */
     int no_picture;

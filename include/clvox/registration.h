@@ -79,10 +79,10 @@ typedef struct clvox_register_options {
     clvox_metric beside[CLVOX_MAX_BESIDE];
     int beside_parameter[CLVOX_MAX_BESIDE];
     double beside_weight[CLVOX_MAX_BESIDE];
-    /* Metrics of the channels after the first, in their order, each with its radius, bins or patch, as above: such a
-     * channel is compared by its own one alone. They are scaled likewise, so that channels of equal weights count
-     * about alike. The linear part and the report compare all channels by the metrics above. */
-    int channel_metrics; /* how many: one fewer than there are channels; 0: all channels compare as the first does */
+    /* Metrics of the channels after the first, in their order, each with its radius, bins or patch, as above:
+     * such a channel is compared by its own one alone. They are scaled likewise, so that channels of equal
+     * weights count about alike. The linear part and the report compare all channels by the metrics above. */
+    int channel_metrics; /* how many: one fewer than there are channels; 0: all compare as the first does */
     clvox_metric channel_metric[CLVOX_MAX_CHANNELS - 1];
     int channel_parameter[CLVOX_MAX_CHANNELS - 1];
     int by_contrast;           /* 1: greedy and syn of one channel synthesize images of different contrasts as

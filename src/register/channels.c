@@ -229,7 +229,8 @@ size_t clv_register_scratch_floats(const clv_registration *run, bool both)
 
 size_t clv_register_shared_floats(const clv_registration *run, bool both)
 {
-    const size_t maps = clvox_grid_voxels(clv_map_grid(run)), n = (size_t)run->n, field = 3 * (maps > n ? maps : n),
+    const size_t maps = clvox_grid_voxels(clv_map_grid(run)), n = (size_t)run->n,
+                 field = 3 * (maps > n ? maps : n),
                  metric = clv_register_scratch_floats(run, both),
                  report = clv_register_measure_floats(run->options, clv_map_grid(run)),
                  compared = metric > report ? metric : report;

@@ -451,9 +451,9 @@ int clv_compositive_requests(clv_registration *run, bool symmetric, clv_request 
     list[count++] = (clv_request){&run->u, 3 * n, "displacement field"};
     list[count++] = (clv_request){&own->force, 3 * larger, "force field"};
     list[count++] = clv_lease_request(lent, &own->velocity, 3 * n, "velocity field");
-    list[count++] =
-        clv_lease_request(lent, &run->metric_scratch, clv_register_shared_floats(run, symmetric) * sizeof(float),
-                          "scratch of the metric");
+    list[count++] = clv_lease_request(lent, &run->metric_scratch,
+                                      clv_register_shared_floats(run, symmetric) * sizeof(float),
+                                      "scratch of the metric");
     list[count++] = clv_lease_request(lent, &own->derivative, n, "derivative of the metric");
     list[count++] =
         (clv_request){&own->compared, clv_within_bytes(run->fixed_grid.size), "rows that are compared"};

@@ -45,6 +45,19 @@ static double stand_out(const clv_distribution *d)
     return d->total - most;
 }
 
+/* 1 where an image has tissue by Otsu's threshold of where weight counts (NULL: everywhere), else 0. */
+static int find_tissue(clv_registration *run, const clv_buffer *image, const clvox_grid *grid,
+                       const clv_buffer *weight, clv_buffer *region)
+{
+    int status = CLVOX_OK;
+    clv_distribution d;
+    CLV_TRY(measure(run, image, grid, weight, &d));
+    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, CLV_VOLUME(region, grid->size), image, NULL,
+                          NULL, (float[4]){(float)clv_distribution_otsu(&d), 1, 0, 0}));
+end:
+    return status;
+}
+
 /* The voxels that both images' distributions are taken from: the masks, or
  * where there is none, the tissue of both images. */
 static int common_region(clv_registration *run, const clv_channel *channel, const clv_buffer *resampled,
@@ -52,26 +65,18 @@ static int common_region(clv_registration *run, const clv_channel *channel, cons
 {
     int status = CLVOX_OK;
     const float keep[4] = {1, 0, 0, 0};
-    clv_distribution d;
-    if (run->masks.of[0]) {
+    if (run->masks.of[0])
         CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_LINEAR, CLV_VOLUME(region, run->fixed_grid.size),
                               run->masks.of[0], NULL, NULL, keep));
-    } else {
-        CLV_TRY(measure(run, channel->fixed, &run->fixed_grid, NULL, &d));
-        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, CLV_VOLUME(region, run->fixed_grid.size),
-                              channel->fixed, NULL, NULL,
-                              (float[4]){(float)(clv_distribution_otsu(&d)), 1, 0, 0}));
-    }
+    else
+        CLV_TRY(find_tissue(run, channel->fixed, &run->fixed_grid, NULL, region));
     if (run->masks.of[1]) {
         clv_map map;
         clv_map_between(&run->fixed_grid, &run->moving_grid, CLV_MATRIX(run->matrix), 0, &map);
         CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(run->masks.of[1], run->moving_grid.size), &map, NULL,
                          CLV_NEAREST, 0, CLV_VOLUME(scratch, run->fixed_grid.size)));
     } else {
-        CLV_TRY(measure(run, resampled, &run->fixed_grid, NULL, &d));
-        CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, CLV_VOLUME(scratch, run->fixed_grid.size),
-                              resampled, NULL, NULL,
-                              (float[4]){(float)(clv_distribution_otsu(&d)), 1, 0, 0}));
+        CLV_TRY(find_tissue(run, resampled, &run->fixed_grid, NULL, scratch));
     }
     CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_MULTIPLY, CLV_VOLUME(region, run->fixed_grid.size), region,
                           scratch, NULL, keep));
@@ -95,9 +100,7 @@ static int to_unit_range(clv_registration *run, clv_buffer *image, const clvox_g
 {
     int status = CLVOX_OK;
     clv_distribution d;
-    CLV_TRY(measure(run, image, grid, mask, &d));
-    CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_THRESHOLD, CLV_VOLUME(region, grid->size), image, NULL,
-                          NULL, (float[4]){(float)clv_distribution_otsu(&d), 1, 0, 0}));
+    CLV_TRY(find_tissue(run, image, grid, mask, region));
     if (mask)
         CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_MULTIPLY, CLV_VOLUME(region, grid->size), region, mask,
                               NULL, (float[4]){1, 0, 0, 0}));

@@ -152,8 +152,8 @@ static int coarse_fixed(clv_registration *run, const clv_channel *c, const clvox
     if (run->masks.of[0]) {
         clv_map map;
         clv_map_between(grid, &run->fixed_grid, NULL, 0, &map);
-        CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(run->masks.of[0], run->fixed_grid.size), &map, NULL, CLV_NEAREST,
-                         0, CLV_VOLUME(run->scratch_a, grid->size)));
+        CLV_TRY(clv_warp(run->ctx, CLV_VOLUME(run->masks.of[0], run->fixed_grid.size), &map, NULL,
+                         CLV_NEAREST, 0, CLV_VOLUME(run->scratch_a, grid->size)));
         inside = run->scratch_a;
     } else {
         clv_distribution d;

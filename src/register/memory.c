@@ -99,20 +99,17 @@ int clv_register_list(clv_registration *run, clv_request *list)
     bool compares = false; /* the model, by a metric: then it asks for the scratch */
     list[count++] = clv_lease_request(&run->leases, &run->scratch_a, larger, "scratch for smoothing");
     list[count++] = clv_lease_request(&run->leases, &run->scratch_b, larger, "scratch for smoothing");
-    if (images->fixed_mask)
-        list[count++] = (clv_request){&run->masks.of[0], fixed, "fixed mask"};
-    if (images->level_masks) {
-        list[count++] = (clv_request){&run->masks.own[0], fixed, "fixed mask of a level"};
-        list[count++] = (clv_request){&run->masks.own[1], moving, "moving mask of a level"};
+    for (int i = 0; i < 2; i++) {
+        const size_t bytes = i ? moving : fixed;
+        if (i ? images->moving_mask : images->fixed_mask)
+            list[count++] = (clv_request){&run->masks.of[i], bytes, i ? "moving mask" : "fixed mask"};
+        if (images->linear_masks && (i ? images->linear_moving_mask : images->linear_fixed_mask))
+            list[count++] = (clv_request){&run->masks.linear[i], bytes, "linear mask"};
+        if (images->level_masks)
+            list[count++] = (clv_request){&run->masks.own[i], bytes, "mask of a level"};
     }
     if (images->fixed_mask || images->level_masks)
         list[count++] = (clv_request){&run->masks.level, fixed, "a level of the fixed mask"};
-    if (images->moving_mask)
-        list[count++] = (clv_request){&run->masks.of[1], moving, "moving mask"};
-    if (images->linear_masks && images->linear_fixed_mask)
-        list[count++] = (clv_request){&run->masks.linear[0], fixed, "linear fixed mask"};
-    if (images->linear_masks && images->linear_moving_mask)
-        list[count++] = (clv_request){&run->masks.linear[1], moving, "linear moving mask"};
     list[count++] = (clv_request){&run->partial, CLV_REGISTER_PARTIALS * sizeof(float), "partial sums"};
     list[count++] = (clv_request){&run->state, CLV_STATE_SLOTS * sizeof(float), "state"};
     if (m) {

@@ -236,8 +236,8 @@ int clv_pyramid_tell(const clv_registration *run, int level, int iteration, doub
                : CLVOX_OK;
 }
 
-int clv_pyramid_sample(clv_registration *run, const clv_buffer *u, const clvox_grid *from, const clvox_grid *to,
-                       clv_buffer *out)
+int clv_pyramid_sample(clv_registration *run, const clv_buffer *u, const clvox_grid *from,
+                       const clvox_grid *to, clv_buffer *out)
 {
     static const float one[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
     clv_map map;

@@ -24,7 +24,7 @@ int clv_pyramid_make(clv_registration *run, int index, bool holes, clv_pyramid_l
  * mask the moving image is NaN: unknown. */
 int clv_pyramid_images(clv_registration *run, const clv_pyramid_level *level);
 
-/* Of the iterations of all levels, each weighed by its voxels, those of every level; they add up to 1, or are all 0. */
+/* Shares of the work by level, of iterations weighed by their voxels; they add up to 1, or are all 0. */
 void clv_pyramid_shares(const clvox_register_options *options, double share[CLVOX_MAX_LEVELS]);
 
 /* Tells whoever watches of an iteration; CLVOX_ERROR_STOPPED where the deformation is to stop. */
@@ -33,11 +33,11 @@ int clv_pyramid_tell(const clv_registration *run, int level, int iteration, doub
 /* u on grid `to` from u on grid `from`: trilinear, the border's vectors go on
  * beyond it. In place, or to out. */
 int clv_pyramid_carry(clv_registration *run, clv_buffer *u, const clvox_grid *from, const clvox_grid *to);
-int clv_pyramid_sample(clv_registration *run, const clv_buffer *u, const clvox_grid *from, const clvox_grid *to,
-                       clv_buffer *out);
+int clv_pyramid_sample(clv_registration *run, const clv_buffer *u, const clvox_grid *from,
+                       const clvox_grid *to, clv_buffer *out);
 
-/* Carries u, and its inverse where the run has it, from grid `from` to the fixed one, its determinants above smallest
- * there. */
+/* Carries u, and its inverse where the run has it, from grid `from` to the fixed one, its determinants above
+ * smallest there. */
 int clv_pyramid_end(clv_registration *run, const clvox_grid *from, float smallest);
 
 /* Fields as large as u, and a float a voxel, that mending overwrites. */

@@ -13,7 +13,6 @@
 #include "register/foreground.h"
 #include "register/lease.h"
 
-/* Slots of the state buffer: the fluid operations own the first CLV_FLUID_SLOTS. */
 /* The images' channels, and those of tissues and their rest. */
 enum { CLV_MAX_CHANNELS = CLVOX_MAX_CHANNELS + CLVOX_MAX_TISSUES + 1 };
 
@@ -27,6 +26,7 @@ enum {
 /* Iterations whose metric stays on the device until the host reads them all at once. */
 enum { CLV_TRACED = 10 };
 
+/* Slots of the state buffer: the fluid operations own the first CLV_FLUID_SLOTS. */
 enum {
     CLV_STATE_ENERGY = 16, /* image term, penalty, smallest J, folds */
     CLV_STATE_SUMS = 24,   /* sums of clv_register_metrics */
@@ -65,7 +65,7 @@ typedef struct clv_channel {
     int tissue;          /* of posteriors; CLV_REST; -1 of an image */
     float outside;       /* what lies outside of it */
     clvox_metric metric; /* that the deformation compares it by */
-    int own;             /* its place among the metrics of channels, from 1 on; 0: it compares as the first one does */
+    int own;             /* its place among the metrics of channels, from 1 on; 0: it has the first one's */
     clv_made made;
     clv_buffer *fixed, *moving; /* as read; matched in intensity later */
     clv_buffer *level_fixed, *level_moving;
@@ -157,7 +157,8 @@ typedef struct clv_registration {
     _Alignas(void *) char model[CLV_MODEL_BYTES]; /* the model's private state (model.h) */
 } clv_registration;
 
-/* How many of the first channels the linear part and the report go by: those of images, or without them of posteriors. */
+/* How many of the first channels the linear part and the report go by: those of images, or without them of
+ * posteriors. */
 static inline int clv_shown_channels(const clv_registration *run)
 {
     return run->image_count ? run->image_count : run->channel_count;
@@ -323,7 +324,8 @@ int clv_register_list(clv_registration *run, clv_request *list);
 /* The floats of scratch that a deformation's metrics need, of the channel that needs most (channels.c).
  * both: derivatives by both images. */
 size_t clv_register_scratch_floats(const clv_registration *run, bool both);
-/* The same, and those of the report and of a field, which takes turns with them, on the grids of run and maps. */
+/* The same, and those of the report and of a field, which takes turns with them, on the grids of run and
+ * maps. */
 size_t clv_register_shared_floats(const clv_registration *run, bool both);
 
 /* CLVOX_ERROR_MEMORY, with what would fit, where the device is too small. */

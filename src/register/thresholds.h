@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Thresholds of a registration but for its linear part (linear/thresholds.h): what each of them separates, the
- * images that it was chosen on, and when. Metrics have their own in their rows (metric).
- *
- *   adults       people of linear/thresholds.h: T1, whole heads at 2 mm; altered: with other contrasts, noise and
- *                bias fields
- *   hippocampi   ten pairs of crops, 1 mm
- *
- * Samples, bins, passes and iterations are effort: they stand where they are spent. */
+/* Thresholds of a registration but for its linear part (linear/thresholds.h): what each of them separates,
+ * the images that it was chosen on, and when: the adults of linear/thresholds.h, altered ones with other
+ * contrasts, noise and bias fields, and hippocampi, ten pairs of crops at 1 mm. Metrics have their own in
+ * their rows (metric). Samples, bins, passes and iterations are effort: they stand where they are spent. */
 #ifndef CLV_REGISTER_THRESHOLDS_H
 #define CLV_REGISTER_THRESHOLDS_H
 
 /* ---- crop.c: content of the fixed images (adults, 2026-11-26) ---- */
 
-/* Values above CONTENT of the range may be content, and those above OF_MEAN of their mean are. A slice with less
- * than FULL of what the fullest one has is empty, as noise and single bright voxels leave it. */
+/* Values above CONTENT of the range may be content, and those above OF_MEAN of their mean are. A slice with
+ * less than FULL of what the fullest one has is empty, as noise and single bright voxels leave it. */
 static const double CROP_CONTENT = .02, CROP_OF_MEAN = .25, CROP_FULL = .01;
-/* More than this share of a cell of an image is above the threshold where it holds content; one voxel of a mask
- * is (2026-11-27). */
+/* More than this share of a cell of an image is above the threshold where it holds content; one voxel of a
+ * mask is (2026-11-27). */
 static const double CROP_OF_CELL = .125;
 /* Room on either side, in mm and at least in voxels (2026-11-21). */
 static const double CROP_ROOM_MM = 12, CROP_ROOM_VOXELS = 6;
@@ -38,8 +34,8 @@ static const float DAMPED = 2.5f, DAMPED_FINER = 1.25f;
 /* A level gains where its metric rises by more than this share, which sums
  * in single precision may change by (2026-11-22). */
 static const double GAIN = 1e-6;
-/* The border stays where it is, so that the map has an inverse on the whole grid: voxels over which steps fall
- * (2026-11-22). */
+/* The border stays where it is, so that the map has an inverse on the whole grid: voxels over which steps
+ * fall (2026-11-22). */
 static const float LONGEST_RIM = 4;
 
 /* ---- compositive.c: where images are compared and move (adults, hippocampi, 2026-11-27) ---- */
@@ -57,11 +53,11 @@ static const double STEPPED_MM = 12, STEPPED_VOXELS = 6, USUAL_SIGMA = 1.25, SIG
 
 /* Crops below a litre, mm^3, have too few tissues to learn more than means from. */
 static const double LITRE = 1e6;
-/* At `mm` images of other contrasts are less alike than `less`, those of one more than `more`; between the two the
- * next scale tells. At 4 mm pairs of T1 heads have .84 to .98, other contrasts .29 to .98. At
- * 2.5 mm heads have .85 or more, also with noise of a sixth of the brightest tissue; other contrasts
- * that LNCC ends badly on .83 or less. Crops have too few windows at 4 mm: hippocampi of one contrast
- * have .96 or more at 2 mm, of others mostly .90 or less. */
+/* At `mm` images of other contrasts are less alike than `less`, those of one more than `more`; between the
+ * two the next scale tells. At 4 mm pairs of T1 heads have .84 to .98, other contrasts .29 to .98. At 2.5 mm
+ * heads have .85 or more, also with noise of a sixth of the brightest tissue; other contrasts that LNCC ends
+ * badly on .83 or less. Crops have too few windows at 4 mm: hippocampi of one contrast have .96 or more at 2
+ * mm, of others mostly .90 or less. */
 typedef struct clv_contrast_scale {
     double mm, less, more;
 } clv_contrast_scale;
@@ -69,17 +65,18 @@ static const clv_contrast_scale SCALES_OF_HEADS[] = {{4, .81, .9}, {2.5, .835, .
                                 SCALES_OF_CROPS[] = {{2, .93, .93}};
 /* Variance, of the squared range, from which on a window has content. */
 static const double WINDOW_CONTENT = 1e-3;
-/* Correlation of deep tissue from which on it is of one contrast. T1 to T1: .874 or more within four people, on
- * whom this was chosen, .92 within six others, .846 to heads of other scanners. FLAIR to T1: .789 or less; T1 to
- * FLAIR: .77 to .87 (2026-11-29). */
+/* Correlation of deep tissue from which on it is of one contrast. T1 to T1: .874 or more within four people,
+ * on whom this was chosen, .92 within six others, .846 to heads of other scanners. FLAIR to T1: .789 or less;
+ * T1 to FLAIR: .77 to .87 (2026-11-29). */
 static const double TISSUES_ALIKE = .825;
-/* Deep: mm below the surface of the head, which is brighter than this share of the brightest cells (but BRIGHTEST of
- * all); fluid is darker than the FLUID darkest of deep cells (2026-11-29). */
+/* Deep: mm below the surface of the head, which is brighter than this share of the brightest cells (but
+ * BRIGHTEST of all); fluid is darker than the FLUID darkest of deep cells (2026-11-29). */
 static const double DEEP = 20, HEAD = .1, BRIGHTEST = .01, FLUID = .35;
 
 /* ---- contrast: synthesis (adults, altered, 2026-11-26) ---- */
 
-/* mm around a place that tell what a value there means; and once a deformation has brought the images nearer. */
+/* mm around a place that tell what a value there means; and once a deformation has brought the images nearer.
+ * */
 static const double NEARBY = 20, NEARER = 10;
 /* Deviation nearby, of the range, from which on what lies around a place is asked. */
 static const double VARIES = .03;

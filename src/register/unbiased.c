@@ -5,8 +5,9 @@
  *   v = G_sigma f                  op/image/gaussian.h
  *   p = v + Du v                   op/fluid/fluid_step.h
  *   u = u + dt p                   dt on the device, never folding
- * It has images alone, and does not go by register/terms.h: one kernel reads them once for their force and the
- * penalty's, which as terms would be two, with derivatives of the metric between them.
+ * It has images alone, and does not go by register/terms.h: one kernel reads them once for
+ * their force and the penalty's, which as terms would be two, with derivatives of the metric
+ * between them.
  * The host looks at the energy every LOOK iterations, after mending u where its
  * determinant became too small: where it rose, u goes back to what it was at
  * the look before and the step is halved, so that a level never ends worse
@@ -29,9 +30,6 @@ enum { LOOK = 10, MAX_RISES = 6 };
  * (op/fluid/fluid_step.h), but ever smaller determinants would stop all movement for the
  * sake of one voxel and say nothing about anatomy. */
 static const float SMALLEST_JACOBIAN = 0.05f;
-
-/* Mean squared difference, of images in [0, 1], below which they are the same. */
-static const double SAME_IMAGE = 1e-10;
 
 typedef struct state {
     clv_buffer *best; /* u at the last look that was better than all before */
@@ -85,16 +83,14 @@ static int refit(clv_registration *run, const clv_pyramid_level *l)
     CLV_TRY(clv_pointwise(run->ctx, CLV_POINTWISE_FINITE, CLV_VOLUME(warped, l->fixed.size), warped, NULL,
                           NULL, (float[4]){0, 0, 0, 0}));
     const clv_buffer *fixed = run->channels[0].level_fixed;
-    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_SUM, &(clv_terms){weight, NULL, NULL, 0, l->n}, run->partial,
-                       run->state, CLV_STATE_SUMS));
-    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_SUM, &(clv_terms){warped, NULL, weight, 0, l->n}, run->partial,
-                       run->state, CLV_STATE_SUMS + 1));
-    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_SUM, &(clv_terms){fixed, NULL, weight, 0, l->n}, run->partial,
-                       run->state, CLV_STATE_SUMS + 2));
-    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_DOT, &(clv_terms){warped, warped, weight, 0, l->n},
-                       run->partial, run->state, CLV_STATE_SUMS + 3));
-    CLV_TRY(clv_reduce(run->ctx, CLV_REDUCE_DOT, &(clv_terms){warped, fixed, weight, 0, l->n}, run->partial,
-                       run->state, CLV_STATE_SUMS + 4));
+    const clv_terms sums[] = {{weight, NULL, NULL, 0, l->n},
+                              {warped, NULL, weight, 0, l->n},
+                              {fixed, NULL, weight, 0, l->n},
+                              {warped, warped, weight, 0, l->n},
+                              {warped, fixed, weight, 0, l->n}};
+    for (int i = 0; i < 5; i++)
+        CLV_TRY(clv_reduce(run->ctx, i < 3 ? CLV_REDUCE_SUM : CLV_REDUCE_DOT, &sums[i], run->partial,
+                           run->state, CLV_STATE_SUMS + i));
     CLV_TRY(clv_buffer_read(run->ctx, run->state, CLV_STATE_SUMS * sizeof(float), s, sizeof s));
     CLV_TRY(clv_lease_give(&run->leases, room, 2));
     double variance = s[3] - (double)s[1] * s[1] / s[0], covariance = s[4] - (double)s[1] * s[2] / s[0];
@@ -179,11 +175,9 @@ static int iterate(clv_registration *run, int index, const clv_pyramid_level *l,
                 CLV_TRY(clv_buffer_copy(run->ctx, run->u, 0, own->best, 0, bytes));
                 double fall = before - energy;
                 before = energy;
-                if (fall < LOOK * o->tolerance * start)
+                if (fall <= LOOK * o->tolerance * start)
                     break;
             }
-            if (!(energy > SAME_IMAGE * l->n))
-                break;
         }
         if (iteration == o->iterations[index])
             break;

@@ -94,6 +94,10 @@ static void channels(void **state)
     assert_int_equal(clvox_atlas(harness_context(), all.s, 2, NULL, &o, &r), CLVOX_ERROR_ARGUMENT);
     assert_non_null(strstr(clvox_message(), "channel 2 is missing"));
     all.s[1].further[0] = further[1];
+    o.registration.channel_metrics = 1;
+    assert_int_equal(clvox_atlas(harness_context(), all.s, 2, NULL, &o, &r), CLVOX_ERROR_ARGUMENT);
+    assert_non_null(strstr(clvox_message(), "all channels by the same metric"));
+    o.registration.channel_metrics = 0;
     o.channels = CLVOX_ATLAS_CHANNELS + 1;
     assert_int_equal(clvox_atlas(harness_context(), all.s, 2, NULL, &o, &r), CLVOX_ERROR_ARGUMENT);
     for (int i = 0; i < 3; i++)

@@ -391,7 +391,8 @@ static void metrics_of_channels_as_text(void **state)
     (void)state;
     clvox_register_options o;
     assert_ok(read("ncc,lncc:3+0.5mi:16/mi:48/ssd/lncc", &o));
-    assert_true(o.linear_metric == CLVOX_METRIC_NCC && o.metric == CLVOX_METRIC_LNCC && o.radius == 3 && o.besides == 1);
+    assert_true(o.linear_metric == CLVOX_METRIC_NCC && o.metric == CLVOX_METRIC_LNCC);
+    assert_true(o.radius == 3 && o.besides == 1);
     assert_int_equal(o.channel_metrics, 3);
     assert_true(o.channel_metric[0] == CLVOX_METRIC_MI && o.channel_parameter[0] == 48);
     assert_true(o.channel_metric[1] == CLVOX_METRIC_SSD && o.channel_metric[2] == CLVOX_METRIC_LNCC &&
@@ -400,14 +401,15 @@ static void metrics_of_channels_as_text(void **state)
     assert_true(o.linear_metric == CLVOX_METRIC_MI && o.metric == CLVOX_METRIC_MI && o.channel_metrics == 1);
     clvox_register_preset(&o, CLVOX_PRESET_BEST);
     assert_int_equal(o.channel_metrics, 0);
-    static const char *const wrong[] = {"lncc/", "/lncc", "lncc//mi", "mi/ncc,lncc", "lncc/mi+ssd", "lncc/.5mi",
-                                        "lncc/mi:4", "lncc/tweed", "mi/mi/mi/mi/mi/mi/mi/mi/mi"};
+    static const char *const wrong[] = {"lncc/",       "/lncc",     "lncc//mi",  "mi/ncc,lncc",
+                                        "lncc/mi+ssd", "lncc/.5mi", "lncc/mi:4", "lncc/tweed",
+                                        "mi/mi/mi/mi/mi/mi/mi/mi/mi"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_that(read(wrong[i], &o) == CLVOX_ERROR_ARGUMENT, "%s", wrong[i]);
 }
 
-/* Saying of each channel the metric of all changes nothing; and two channels of one pair are one channel by two
- * metrics, of which the second counts as it does beside the first. */
+/* Saying of each channel the metric of all changes nothing; and two channels of one pair are one channel by
+ * two metrics, of which the second counts as it does beside the first. */
 static void channels_have_metrics(void **state)
 {
     const int *given = *state;

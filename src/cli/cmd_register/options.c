@@ -252,8 +252,9 @@ static int read_options(command *cli, cli_register_request *r, clvox_register_op
     o->inverse = o->inverse || (clvox_deform_describe((int)o->deform, &m) && m.gives_inverse);
     const int channels = r->list ? 1 : r->fixed.count;
     if (o->channel_metrics > 0 && o->channel_metrics + 1 != channels)
-        status = cli_misuse("--metric is given for %d channels, and there are %d: give one for all, or one for each",
-                            o->channel_metrics + 1, channels);
+        status = cli_misuse(
+            "--metric is given for %d channels, and there are %d: give one for all, or one for each",
+            o->channel_metrics + 1, channels);
 end:
     return status;
 }

@@ -110,7 +110,8 @@ int cli_register_plan(command *cli, const clvox_register_images *images,
     for (int i = 0; i < options->besides && !tissues && !alone; i++)
         snprintf(more + strlen(more), sizeof more - strlen(more), " + %s", metric_name(options->beside[i]));
     for (int i = 0; i < options->channel_metrics; i++)
-        snprintf(more + strlen(more), sizeof more - strlen(more), " / %s", metric_name(options->channel_metric[i]));
+        snprintf(more + strlen(more), sizeof more - strlen(more), " / %s",
+                 metric_name(options->channel_metric[i]));
     for (int i = 0; i < p.levels; i++)
         cli_remark(cli, 0, "level %d  %d x %d x %d, up to %d iterations of %s%s\n", i + 1, p.size[i][0],
                    p.size[i][1], p.size[i][2], options->iterations[i], by, more);

@@ -61,7 +61,8 @@ int clv_contrast_tissues(const clvox_grid *grid, const float *fixed, const float
  * do not ask for it or the device has no room, the run stays as it is (step.c). */
 int clv_contrast_enter(clv_registration *run);
 
-/* Whether the deformation ended early, as contrasts turned out to differ: it begins again after clv_contrast_enter. */
+/* Whether the deformation ended early, as contrasts turned out to differ: it begins again after
+ * clv_contrast_enter. */
 static inline bool clv_contrast_begins_again(const clv_registration *run)
 {
     return run->contrasts.tissues && !run->contrasts.differ;

@@ -26,7 +26,8 @@ const clv_metric_row clv_metric_lncc = {
     .says = {"radius ", ""},
     .compared = {1, 4, INT_MAX},
     .scratch = clv_lncc_scratch,
-    /* Pairs of T1 gain more; pairs of contrasts whose labels end no nearer than the affine brought them gain less. */
+    /* Pairs of T1 gain more; pairs of contrasts whose labels end no nearer than the affine brought them gain
+     * less (adults, 2026-11-24). */
     .yield = 1.05,
     .hides = true,
     .derivative = clv_lncc,
