@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* out(i) = in(p(i)), p(i) = linear (i, 1) + shift u(i).
- * INTERPOLATION: 0 nearest, 1 linear, 2 cubic, 3 label voting, 4 cubic B-spline (in: its coefficients), 5 Lanczos,
- * 6 Gaussian.
+ * INTERPOLATION: 0 nearest, 1 linear, 2 cubic, 3 label voting, 4 cubic B-spline (in: its coefficients),
+ * 5 Lanczos, 6 Gaussian.
  * HAS_FIELD: whether there is a u. Outside of `within` out is NaN. */
 #include "common/position.clh"
 #include "common/within.clh"

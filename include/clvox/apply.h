@@ -18,8 +18,8 @@ typedef enum clvox_interpolation {
     CLVOX_INTERPOLATE_BSPLINE, /* cubic B-spline through the values, as ITK's and ANTs' BSpline of order 3; a
                                   non-finite value reaches about 20 voxels */
     CLVOX_INTERPOLATE_LANCZOS, /* windowed sinc of three lobes; a non-finite value reaches 3 voxels */
-    CLVOX_INTERPOLATE_GAUSSIAN /* mean of voxels by the share of a Gaussian, sigma a voxel and cut off there, that each
-                                  covers, as ITK's and ANTs' Gaussian: smooths by half a voxel */
+    CLVOX_INTERPOLATE_GAUSSIAN /* mean of voxels by the share that each covers of a Gaussian, sigma a voxel
+                                  and cut off there, as ITK's and ANTs' Gaussian: it smooths */
 } clvox_interpolation;
 
 /* One link of a chain. inverse applies the inverse: exact for an affine,

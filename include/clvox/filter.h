@@ -173,8 +173,8 @@ typedef struct clvox_bias_options {
     double noise;     /* of the Wiener filter that sharpens it */
     int bins;
     int rescale;      /* 1: stretch the result so that its range over the mask is that of the volume */
-    const clvox_volume *weight; /* how much each voxel counts in the fit, one frame on the volume's grid; where it is
-                                   not above 0 it does not count. NULL: all alike */
+    const clvox_volume *weight; /* how much each voxel counts in the fit, one frame on the volume's grid; not
+                                   at all where it is not above 0. NULL: all alike */
 } clvox_bias_options;
 
 typedef struct clvox_bias_report {

@@ -54,8 +54,8 @@ CLVOX_API int clvox_transforms_read(const char *path, const clvox_grid *fixed, c
                                     clvox_transform **out, int room, int *count);
 
 /* Writes a chain in this order as ITK reads it: to .h5 as a composite, whose warps are float32
- * displacement fields rounded to 2^-10 mm, which pack well (an affine alone is no composite); affines alone also to
- * .mat, and to any other name as text, as their product. The rename rule of
+ * displacement fields rounded to 2^-10 mm, which pack well (an affine alone is no composite); affines alone
+ * also to .mat, and to any other name as text, as their product. The rename rule of
  * clvox_volume_write holds. */
 CLVOX_API int clvox_transforms_write(const clvox_transform *const *transforms, int count, const char *path);
 

@@ -203,8 +203,8 @@ void cli_log_output(command *cli, const char *path);
 /* Writes the log to path ("-": standard output). */
 int cli_write_log(command *cli, const char *path);
 
-/* A chain of -t options: FILE, FILE,-1 or, as ANTs has it, [FILE,1]; a composite is as many links as it has parts, the word
- * identity none. */
+/* A chain of -t options: FILE, FILE,-1 or, as ANTs has it, [FILE,1]; a composite is as many links as it has
+ * parts, the word identity none. */
 enum { CLI_MAX_LINKS = 128 };
 typedef struct cli_chain {
     const char *fixed, *moving; /* set before it is read: the images between which it leads, NULL: not known */

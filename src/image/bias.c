@@ -251,10 +251,11 @@ static int multiply(bias *b, clv_buffer *out, const int size[3], const clv_buffe
 /* A volume's values into image, 0 where they are not finite. */
 static int take_finite(bias *b, const clvox_volume *volume)
 {
-    const int status = clv_buffer_write(b->ctx, b->image, 0, volume->data, (size_t)b->n * sizeof(float));
-    return status < 0 ? status
-                      : clv_pointwise(b->ctx, CLV_POINTWISE_FINITE, CLV_VOLUME(b->image, b->full->size), b->image, NULL,
-                                      NULL, (float[4]){0, 0, 0, 0});
+    int status = clv_buffer_write(b->ctx, b->image, 0, volume->data, (size_t)b->n * sizeof(float));
+    if (status >= 0)
+        status = clv_pointwise(b->ctx, CLV_POINTWISE_FINITE, CLV_VOLUME(b->image, b->full->size), b->image,
+                               NULL, NULL, (float[4]){0, 0, 0, 0});
+    return status;
 }
 
 /* Which voxels count, and the logarithms on the coarse grid. */

@@ -304,7 +304,8 @@ static void fnirt(void **state)
     refuses(fnirt_file(COSINES, (int[]){4, 3, 5}, (int[]){1, 1, 1}, values), "FNIRT warp");
 }
 
-/* A composite in HDF5 comes back, displacements to 2^-11 mm; every cut and many damages are refused or read, never fatal. */
+/* A composite in HDF5 comes back, displacements to 2^-11 mm; every cut and many damages are refused or read,
+ * never fatal. */
 static void hdf5(void **state)
 {
     (void)state;

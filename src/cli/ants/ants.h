@@ -61,12 +61,12 @@ struct ants_line {
     bool help, version;
 };
 
-/* Reads the words after the program's name. CLVOX_ERROR_ARGUMENT and a sentence for an option that is not known or
- * refused. */
+/* Reads the words after the program's name. CLVOX_ERROR_ARGUMENT and a sentence for an option that is not
+ * known or refused. */
 int ants_read(const ants_program *program, int argc, char **argv, ants_line *out);
 void ants_free(ants_line *line);
 
-/* The option given last under this name (of the table, the letter where there is no name); NULL: it was not. */
+/* The option given last under this name (of the table; the letter where it has no name); NULL: none was. */
 const ants_value *ants_find(const ants_line *line, const char *name);
 /* The one at place `at` of those of this name, counted from 0. */
 const ants_value *ants_at(const ants_line *line, const char *name, int at);

@@ -120,8 +120,8 @@ static int enter(ants_line *line, const ants_option *option, const char *text)
     return status;
 }
 
-/* The value behind an option at argv[*at]: the words up to where its brackets close, with blanks between. Moves *at to
- * the last of them. */
+/* The value behind an option at argv[*at]: the words up to where its brackets close, with blanks between.
+ * Moves *at to the last of them. */
 static int read_value(int argc, char **argv, int *at, char **out)
 {
     size_t size = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stages with the same images and masks become one run of clvox_register; each run starts where the one before has
- * ended. */
+/* Stages with the same images and masks become one run of clvox_register; each run starts where the one
+ * before has ended. */
 #include <stdio.h>
 #include <string.h>
 
@@ -475,7 +475,7 @@ static int write(solver *s)
     CLI_TRY(complete_warps(s));
     CLI_TRY(clvox_affine_invert(affine->matrix, inverse.matrix));
     const bool warped = s->warp.warp != NULL;
-    /* Two parts even where one does nothing: a lone map is no composite, which readers of these files ask for. */
+    /* Two parts even where one does nothing: a lone map is no composite, which readers of these want. */
     const clvox_transform none = {.matrix = {{1}, {0, 1}, {0, 0, 1}, {0, 0, 0, 1}}};
     const clvox_transform *const forth[] = {warped ? &s->warp : &none, affine},
                                  *const back[] = {&inverse, warped ? &s->inverse : &none};

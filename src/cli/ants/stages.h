@@ -52,7 +52,7 @@ typedef struct ants_job {
 /* Reads the images, registers, and writes all files or none. */
 int ants_solve(command *cli, ants_line *line, ants_job *job);
 
-/* "[0.005,0.995]", "[F,M,1]" of --initial-moving-transform, "[FIXED,MOVING]" of masks. NULL values are legal. */
+/* "[0.005,0.995]", "[F,M,1]" of --initial-moving-transform, "[FIXED,MOVING]" of masks; none may be given. */
 int ants_read_quantiles(const ants_value *v, ants_job *job);
 int ants_read_start(ants_line *line, const char *option, ants_job *job);
 int ants_read_masks(const ants_line *line, const char *option, ants_job *job);

@@ -166,7 +166,8 @@ static uint64_t key_of(const command *cli, const list *l, const row *one)
     snprintf(options, sizeof options,
              "forward %d mass %d outside %a order %s interp %s reorient %s output-type %s", a->forward,
              a->mass, (double)a->how.outside, word(CLI_TENSOR_ORDERS, (int)a->order, text[0]),
-             word("auto|nearest|linear|cubic|label|bspline|lanczos|gaussian", (int)a->how.interpolation, text[1]),
+             word("auto|nearest|linear|cubic|label|bspline|lanczos|gaussian", (int)a->how.interpolation,
+                  text[1]),
              word("auto|fs|ppd|none", (int)a->how.reorientation, text[2]),
              word("auto|input|float|double|short|ushort|uchar|int", (int)a->how.output, text[3]));
     hash_text(&hash, clvox_version());

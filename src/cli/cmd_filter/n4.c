@@ -20,7 +20,8 @@ static void report(command *cli, const clvox_bias_options *o, const clvox_bias_r
 
 int cmd_filter_n4(command *cli, int argc, char **argv)
 {
-    const char *out_path = NULL, *mask_path = NULL, *weight_path = NULL, *field_path = NULL, *given[CLVOX_MAX_OPTIONS] = {NULL};
+    const char *out_path = NULL, *mask_path = NULL, *weight_path = NULL, *field_path = NULL;
+    const char *given[CLVOX_MAX_OPTIONS] = {NULL};
     clvox_bias_options o;
     clvox_bias_report found;
     const cli_option options[] = {
@@ -47,7 +48,8 @@ int cmd_filter_n4(command *cli, int argc, char **argv)
         return cli_misuse("-o OUT is missing");
     if ((status = cli_settle_fields(clvox_bias_table(), given, &o)))
         return status;
-    const cli_input inputs[] = {{words[0], &in, 0}, {mask_path, &mask, CLI_AS_MASK}, {weight_path, &weight, 0}};
+    const cli_input inputs[] = {
+        {words[0], &in, 0}, {mask_path, &mask, CLI_AS_MASK}, {weight_path, &weight, 0}};
     CLI_TRY(cli_load(cli, inputs, 3, NULL, NULL, true));
     CLI_TRY(cli_on_grid(mask_path, mask, words[0], in));
     CLI_TRY(cli_on_grid(weight_path, weight, words[0], in));

@@ -15,8 +15,8 @@ typedef enum clv_interpolation {
     CLV_BSPLINE, /* cubic B-spline; in holds its coefficients (clv_spline_samples of image/spline.h), mirrored
                     beyond the outermost centres */
     CLV_LANCZOS, /* sinc under Lanczos' window of three lobes, weights that add up to 1 */
-    CLV_GAUSSIAN /* voxels by their shares of a Gaussian of sigma 1, up to 1 from the place; those beyond the border
-                    do not count, and weights add up to 1 */
+    CLV_GAUSSIAN /* voxels by their shares of a Gaussian of sigma 1, up to 1 from the place; those beyond the
+                    border do not count, and weights add up to 1 */
 } clv_interpolation;
 
 /* out(i) = in(p(i)), p by the map, for one scalar frame. field may be NULL (affine only).
