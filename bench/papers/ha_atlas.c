@@ -66,8 +66,10 @@ static int create(const bench_run *run, atlas *a)
     CLV_TRY(clv_phantom_make(CLVOX_PHANTOM_TEXTURED, &grid, 1, 0, &phantom));
     for (int i = 0; i < POOL; i++) {
         clv_phantom_warp warp;
+        double amplitude; /* that does not fold */
         float most = 0;
-        CLV_TRY(clv_phantom_warp_make(&grid, .05 * a->size[0], 11 + (uint64_t)i, &warp));
+        CLV_TRY(clvox_phantom_amplitude(&grid, 11 + (uint64_t)i, &amplitude));
+        CLV_TRY(clv_phantom_warp_make(&grid, fmin(amplitude, .05 * a->size[0]), 11 + (uint64_t)i, &warp));
         CLV_TRY(clv_phantom_image(&phantom, &grid, NULL, &warp, 1, &image));
         for (size_t k = 0; k < n; k++)
             most = fmaxf(most, image->data[k]);

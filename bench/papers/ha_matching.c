@@ -48,6 +48,7 @@ static int create(bench_run *run, match *m)
     const double spacing[3] = {1, 1, 1};
     clvox_grid grid;
     clv_phantom phantom = {0};
+    double amplitude; /* that does not fold */
     const bool cpu = clvox_context_limits(run->ctx)->type == CLVOX_DEVICE_CPU;
     *m = (match){.ctx = run->ctx};
     for (int a = 0; a < 3; a++) {
@@ -57,7 +58,8 @@ static int create(bench_run *run, match *m)
     m->n = m->size[0] * m->size[1] * m->size[2];
     clvox_phantom_grid(m->size, spacing, false, &grid);
     CLV_TRY(clv_phantom_make(CLVOX_PHANTOM_TEXTURED, &grid, 1, 0, &phantom));
-    CLV_TRY(clv_phantom_warp_make(&grid, 0.06 * m->size[0], 1, &m->warp));
+    CLV_TRY(clvox_phantom_amplitude(&grid, 1, &amplitude));
+    CLV_TRY(clv_phantom_warp_make(&grid, fmin(amplitude, .06 * m->size[0]), 1, &m->warp));
     CLV_TRY(clv_phantom_image(&phantom, &grid, NULL, &m->warp, 1, &m->fixed));
     CLV_TRY(clv_phantom_image(&phantom, &grid, NULL, NULL, 2, &m->moving));
     CLV_TRY(send(run->ctx, m->moving, &m->i0));
