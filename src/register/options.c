@@ -516,7 +516,7 @@ static const clv_option rows[] = {
      .read = read_metrics,
      .explain = metric_words,
      .show = show_metrics,
-     .help = "both, or LINEAR,DEFORM[+MORE][/CHANNEL2]",
+     .help = "or LINEAR,DEFORM[+MORE][/NEXT]",
      .idle = of_metric},
     {.key = "radius", .preset = true, .type = CLVOX_OPTION_INTEGER, FIELD(radius), .least = 1, .most = 64},
     {.key = "bins", .preset = true, .type = CLVOX_OPTION_INTEGER, FIELD(bins), .least = 8, .most = 128},
