@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The filters of Mueller 2008, part 1, in the planes of a volume that is a texture: an array of 2-D images
  * (IMAGE 2) or a 3-D image (3), read by the nearest texel or, with LINEAR, between two, so that one read
- * serves both. */
+ * serves both; or a buffer (0), where there are no images. */
+#if IMAGE == 0
+#define TEXTURE __global const float *
+#define WEIGHTS __global const float *
+#define WEIGHT(i) weights[i]
+#define AT(in, u, v, w) \
+    in[((int)(w) * size.y + clamp((int)(v), 0, size.y - 1)) * size.x + clamp((int)(u), 0, size.x - 1)]
+#else
 #if IMAGE == 2
 #define TEXTURE __read_only image2d_array_t
 #define DEPTH(z) (z)
@@ -16,26 +23,29 @@
 #endif
 __constant sampler_t texel = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | FILTER;
 #define AT(in, x, y, z) read_imagef(in, texel, (float4)((x) + 0.5f, (y) + 0.5f, DEPTH(z), 0.0f)).s0
+#define WEIGHTS __read_only image1d_buffer_t
+#define WEIGHT(i) read_imagef(weights, i).s0
+#endif
 
 /* along: 0 for x, 1 for y. kernel: the texture of the weights, the centre's first; size.w: how many come
  * after it. */
-__kernel void texture_blur(TEXTURE in, __read_only image1d_buffer_t weights, int4 size, int along,
+__kernel void texture_blur(TEXTURE in, WEIGHTS weights, int4 size, int along,
                            __global float *out)
 {
     int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
     if (x >= size.x || y >= size.y || z >= size.z)
         return;
     float u = x, v = y, w = z, dx = along == 0, dy = along == 1;
-    float sum = read_imagef(weights, 0).s0 * AT(in, u, v, w);
+    float sum = WEIGHT(0) * AT(in, u, v, w);
 #if LINEAR
     for (int i = 1; i <= size.w; i += 2) {
-        float near = read_imagef(weights, i).s0, far = i < size.w ? read_imagef(weights, i + 1).s0 : 0.0f;
+        float near = WEIGHT(i), far = i < size.w ? WEIGHT(i + 1) : 0.0f;
         float both = near + far, away = i + far / both;
         sum += both * (AT(in, u + away * dx, v + away * dy, w) + AT(in, u - away * dx, v - away * dy, w));
     }
 #else
     for (int i = 1; i <= size.w; i++)
-        sum += read_imagef(weights, i).s0 *
+        sum += WEIGHT(i) *
                (AT(in, u + i * dx, v + i * dy, w) + AT(in, u - i * dx, v - i * dy, w));
 #endif
     out[(z * size.y + y) * size.x + x] = sum;

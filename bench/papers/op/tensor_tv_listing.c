@@ -9,7 +9,7 @@ static const clv_variant llt_variants[] = {{.name = "item", .function = "listing
 static const clv_variant norm_variants[] = {
     {.name = "block", .function = "listing_norm", .fixed_bytes = 256 * 4, BLOCKS}};
 static const clv_variant reduction_variants[] = {
-    {.name = "group", .function = "listing_reduction", .group = {CLV_WHOLE}, .fixed_bytes = 24 * 256,
+    {.name = "group", .function = "listing_reduction", .group = {CLV_WHOLE}, .cell_bytes = 24,
      .devices = CLV_ON_ANY, .tiles = {{256, 1, 1, 1}, {64, 1, 1, 1}}}};
 static const clv_variant p_variants[] = {
     {.name = "block", .function = "listing_p", .defines = "-DCURVATURE=1", .halo = {1, 1, 1},

@@ -9,7 +9,9 @@
 #define ALL(kernel)                                                                                \
     {TEXTURE("2d nearest", kernel, 2, 0)}, {TEXTURE("2d linear", kernel, 2, 1), .optional = true}, \
         {TEXTURE("3d nearest", kernel, 3, 0), .optional = true},                                   \
-        {TEXTURE("3d linear", kernel, 3, 1), .optional = true}
+        {TEXTURE("3d linear", kernel, 3, 1), .optional = true},                                    \
+        {.name = "buffer", .function = kernel, .defines = "-DIMAGE=0", .devices = CLV_ON_ANY,      \
+         .tiles = {{32, 8, 1, 1}, {8, 8, 1, 1}, {1, 1, 1, 1}}}
 static const clv_variant blur_variants[] = {ALL("texture_blur")};
 static const clv_variant mask_variants[] = {ALL("texture_mask")};
 static const clv_variant combine_variants[] = {
@@ -40,9 +42,11 @@ int clv_textures_create(clvox_context *ctx, const clv_image *in, float sigma, cl
     size_t bytes = (size_t)(out->radius + 1) * sizeof(float);
     clv_gaussian_weights(sigma, weights);
     CLV_TRY(clv_kernel_get(ctx, entry_of(ctx), NULL, in->size, 0, &kernel));
-    const clv_image_kind kind = kernel->variant->name[0] == '3' ? CLV_IMAGE_3D : CLV_IMAGE_PLANES;
     CLV_TRY(clv_buffer_create(ctx, bytes, "weights of a texture", &out->weights));
     CLV_TRY(clv_buffer_write(ctx, out->weights, 0, weights, bytes));
+    if (!kernel->variant->image)
+        goto end;
+    const clv_image_kind kind = kernel->variant->name[0] == '3' ? CLV_IMAGE_3D : CLV_IMAGE_PLANES;
     CLV_TRY(clv_image_create(ctx, out->weights, NULL, "weights of a texture", &out->kernel));
     CLV_TRY(clv_image_make(ctx, kind, in->size, "texture", &out->image));
     CLV_TRY(clv_image_make(ctx, kind, in->size, "texture", &out->passed));
@@ -61,17 +65,22 @@ void clv_textures_destroy(clv_textures *t)
     clv_buffer_destroy(&t->passed);
 }
 
-static int blur(clvox_context *ctx, const clv_textures *t, const clv_buffer *texture, int along,
-                clv_buffer *out)
+/* Along one axis of a buffer, or of the texture that holds it. */
+static int blur(clvox_context *ctx, const clv_textures *t, int pass, clv_buffer *out)
 {
     const clv_kernel *kernel;
     const int *size = t->in.size;
+    const clv_buffer *image = pass ? t->passed : t->image, *buffer = pass ? t->room[0] : t->in.buffer;
     int status = clv_kernel_get(ctx, &clv_entry_texture_blur, NULL, size, 0, &kernel);
-    return status < 0
-               ? status
-               : CLV_LAUNCH(ctx, kernel, size, 8. * (double)clv_image_voxels(&t->in), CLV_IMAGE(texture),
-                            CLV_IMAGE(t->kernel), CLV_INT4(size[0], size[1], size[2], t->radius),
-                            CLV_INT(along), CLV_BUF(out));
+    const bool texture = status >= 0 && kernel->variant->image;
+    if (texture && pass)
+        status = clv_image_fill(ctx, buffer, size, t->passed);
+    return status < 0 ? status
+                      : CLV_LAUNCH(ctx, kernel, size, 8. * (double)clv_image_voxels(&t->in),
+                                   texture ? CLV_IMAGE(image) : CLV_BUF(buffer),
+                                   texture ? CLV_IMAGE(t->kernel) : CLV_BUF(t->weights),
+                                   CLV_INT4(size[0], size[1], size[2], t->radius), CLV_INT(pass),
+                                   CLV_BUF(out));
 }
 
 static int mask(clvox_context *ctx, const clv_textures *t, int along, clv_buffer *out)
@@ -79,10 +88,10 @@ static int mask(clvox_context *ctx, const clv_textures *t, int along, clv_buffer
     const clv_kernel *kernel;
     const int *size = t->in.size;
     int status = clv_kernel_get(ctx, &clv_entry_texture_mask, NULL, size, 0, &kernel);
-    return status < 0
-               ? status
-               : CLV_LAUNCH(ctx, kernel, size, 8. * (double)clv_image_voxels(&t->in), CLV_IMAGE(t->image),
-                            CLV_INT4(size[0], size[1], size[2], 0), CLV_INT(along), CLV_BUF(out));
+    return status < 0 ? status
+                      : CLV_LAUNCH(ctx, kernel, size, 8. * (double)clv_image_voxels(&t->in),
+                                   kernel->variant->image ? CLV_IMAGE(t->image) : CLV_BUF(t->in.buffer),
+                                   CLV_INT4(size[0], size[1], size[2], 0), CLV_INT(along), CLV_BUF(out));
 }
 
 static int combine(clvox_context *ctx, const clv_buffer *a, const clv_buffer *b, int n, const float *alpha,
@@ -99,9 +108,8 @@ static int combine(clvox_context *ctx, const clv_buffer *a, const clv_buffer *b,
 int clv_texture_gaussian(clvox_context *ctx, const clv_textures *t, clv_buffer *out)
 {
     int status = CLVOX_OK;
-    CLV_TRY(blur(ctx, t, t->image, 0, t->room[0]));
-    CLV_TRY(clv_image_fill(ctx, t->room[0], t->in.size, t->passed));
-    CLV_TRY(blur(ctx, t, t->passed, 1, out));
+    CLV_TRY(blur(ctx, t, 0, t->room[0]));
+    CLV_TRY(blur(ctx, t, 1, out));
 end:
     return status;
 }

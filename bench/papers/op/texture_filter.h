@@ -5,9 +5,9 @@
 #include "op/image.h"
 
 /* Mueller 2008, part 1: filters of each plane z of a volume that lies in textures, pass by pass; edge values
- * are repeated. The variants are arrays of 2-D images and 3-D images, read by the nearest texel or linearly.
- * A GPU's linear reads know 256 places between two texels, by which a Gaussian's values are off; Sobel's lie
- * half-way. */
+ * are repeated. The variants are arrays of 2-D images and 3-D images, read by the nearest texel or linearly,
+ * and buffers, where there are no images. A GPU's linear reads know 256 places between two texels, by which a
+ * Gaussian's values are off; Sobel's lie half-way. */
 typedef struct clv_textures {
     clv_image in;
     int radius;           /* of the Gaussian */
