@@ -263,7 +263,7 @@ typedef struct form {
     bench_form form;
     const char *name; /* of pairs: the variant, a memory */
     int against;      /* the form that it is compared with */
-    double figure; /* the paper's time beside that one's; 0: none */
+    double figure;    /* the paper's time beside that one's; 0: none */
     const char *conclusion;
 } form;
 
@@ -350,7 +350,8 @@ static int print_form(bench_run *run, bench_band *b, const form *f, record_sampl
     fprintf(run->out, "%9d %-20s %4dx%dx%d %9s %8d %8s %9s %10.4f %10.1f %7.1f%% %7.1f%s\n", b->patches.count,
             f->name, k->tile.x, k->tile.y, k->tile.z, registers, k->local_bytes, groups, occupancy,
             time.seconds.median, 1e-9 * row.operations / time.seconds.median, 100 * row.share,
-            1e-9 * bytes_moved(b) / time.seconds.median, !row.paper    ? ""
+            1e-9 * bytes_moved(b) / time.seconds.median,
+            !row.paper    ? ""
             : paper.holds ? "  slower, as in the paper"
                           : "  not slower, unlike the paper");
     fflush(run->out);
@@ -394,9 +395,13 @@ static int speed_up(bench_run *run, const record_samples *device, double voxels)
     }
     for (int threads = 1; threads <= 2; threads++) {
         record_samples samples;
-        const paper_speed_up of = {.group = "lee2012", .name = "patch search, constant", .device = "GTX 480",
-                                   .threads = threads, .figure = threads == 2 ? 93 : 0,
-                                   .plain_elements = threads * count * count, .elements = voxels * voxels};
+        const paper_speed_up of = {.group = "lee2012",
+                                   .name = "patch search, constant",
+                                   .device = "GTX 480",
+                                   .threads = threads,
+                                   .figure = threads == 2 ? 93 : 0,
+                                   .plain_elements = threads * count * count,
+                                   .elements = voxels * voxels};
         CLV_TRY(paper_plain(run, (size_t)threads, plain_search, &p, threads, &samples));
         paper_report_speed_up(run, &of, &samples, device);
     }
@@ -414,7 +419,9 @@ static int whole_step(bench_run *run, bench_band *b, double seconds)
 {
     bench_time time;
     char name[64];
-    record_paper paper = {.value = seconds, .unit = "s", .device = "GTX 480",
+    record_paper paper = {.value = seconds,
+                          .unit = "s",
+                          .device = "GTX 480",
                           .conclusion = "a step of many voxels takes seconds"};
     b->form = BENCH_PAIRS;
     int status = bench_nlm_step(run, b, &time);
@@ -423,7 +430,10 @@ static int whole_step(bench_run *run, bench_band *b, double seconds)
     paper.here = time.seconds.median;
     paper.holds = time.seconds.median >= 1;
     snprintf(name, sizeof name, "search, weights and step, %d voxels", b->patches.count);
-    record_row row = {.group = "lee2012", .name = name, .seconds = &time.seconds, .verified = true,
+    record_row row = {.group = "lee2012",
+                      .name = name,
+                      .seconds = &time.seconds,
+                      .verified = true,
                       .paper = seconds > 0 ? &paper : NULL};
     memcpy(row.size, b->patches.phi.size, sizeof row.size);
     record_add(run->log, &row);
@@ -436,11 +446,14 @@ static int whole_step(bench_run *run, bench_band *b, double seconds)
 }
 
 static const char *const not_covered[] = {
-    "equation 1 by work-group for compute capability 2.0 and later: devices give registers out by warp, and so clvox\n"
+    "equation 1 by work-group for compute capability 2.0 and later: devices give registers out by warp, and "
+    "so clvox\n"
     "  counts; for 1.x it is as printed",
     "occupancy on an AMD device: there was none; its rules are LLVM's, tested by their numbers",
-    "occupancy of CPUs: a core runs one work-group at a time; `clvox devices -v` counts the rounds over the cores",
-    "tiles chosen by the registers of a build, one large work-group a multiprocessor, and work-groups as a multiple of\n"
+    "occupancy of CPUs: a core runs one work-group at a time; `clvox devices -v` counts the rounds over the "
+    "cores",
+    "tiles chosen by the registers of a build, one large work-group a multiprocessor, and work-groups as a "
+    "multiple of\n"
     "  the multiprocessors: as rules they lose more than the planner's (bench/README.md)",
     "the symmetry that section 2.2 claims when the images are exchanged: a descent on one image's grid\n"
     "  has it only as far as it converges (there and back is a quarter of the way off); `register\n"

@@ -37,8 +37,9 @@ typedef int truth;
 #define MASKED(v, t) ((t) ? (v) : 0.0f)
 #endif
 
-/* exp(-x) of 0 <= x < 80, within 3e-7 of it. On CPU devices exp is a call, around which all vectors are saved: there
- * it is 2^n times a polynomial of what is left, with n from the last digits of a float of which they are whole. */
+/* exp(-x) of 0 <= x < 80, within 3e-7 of it. On CPU devices exp is a call, around which all vectors are
+ * saved: there it is 2^n times a polynomial of what is left, with n from the last digits of a float of
+ * which they are whole. */
 INLINED real exp_minus(real x)
 {
 #if WIDE == 8
@@ -104,24 +105,25 @@ __kernel void mind_pack(__global const float *fixed, __global const float *movin
 }
 #else
 #if RADIUS > 0
-/* Patches of more than one voxel: squared differences of the six diagonals of neighbours are summed over patches,
- * compared, and what they are worth is brought back the same way.
- * What a voxel that counts needs lies around it: descriptors see distances one place away, these the differences of a
- * patch, and derivatives go back as far. So each kernel takes of a line the places that lie near the part that counts,
- * and leaves others, which nothing that counts depends on. */
+/* Patches of more than one voxel: squared differences of the six diagonals of neighbours are summed over
+ * patches, compared, and what they are worth is brought back the same way. What a voxel that counts needs
+ * lies around it: descriptors see distances one place away, these the differences of a patch, and
+ * derivatives go back as far. So each kernel takes of a line the places that lie near the part that
+ * counts, and leaves others, which nothing that counts depends on. */
 
-/* NEAR: lines at most one from one that counts, columns within a patch of what counts there; FARTHER: a patch and one
- * more of both. */
+/* NEAR: lines at most one from one that counts, columns within a patch of what counts there; FARTHER: a
+ * patch and one more of both. */
 enum { NEAR, FARTHER, SPANS };
 
 /* For each line and SPANS the first place and the one behind the last. */
-__kernel void mind_spans(__global const int2 *within, int4 size, int4 pitch, int length, __global float *scratch,
-                         int to)
+__kernel void mind_spans(__global const int2 *within, int4 size, int4 pitch, int length,
+                         __global float *scratch, int to)
 {
     int line = get_global_id(0), lines = length / pitch.x, ahead = pitch.z + 1;
     if (line >= lines)
         return;
-    int rows = line - FIRST_LINE + ahead * pitch.y, z = rows / pitch.y - ahead, y = rows - (z + ahead) * pitch.y;
+    int rows = line - FIRST_LINE + ahead * pitch.y, z = rows / pitch.y - ahead,
+        y = rows - (z + ahead) * pitch.y;
     __global int2 *spans = (__global int2 *)VOLUME(to);
     int2 near = (int2)(size.x, 0), farther = near;
     for (int dz = -RADIUS - 1; dz <= RADIUS + 1; dz++)
@@ -149,19 +151,19 @@ __kernel void mind_spans(__global const int2 *within, int4 size, int4 pitch, int
 /* The places i of an item, which takes one place of a line, or a whole line by eights. */
 #define SPAN(s, line) ((__global const int2 *)VOLUME(spans))[(s) * (length / pitch.x) + (line)]
 #if WIDE == 8
-#define PLACES(i, s)                                                                                         \
-    int2 span = SPAN(s, line);                                                                               \
+#define PLACES(i, s)           \
+    int2 span = SPAN(s, line); \
     for (int i = line * pitch.x + (span.x & ~7), end = line * pitch.x + span.y; i < end; i += 8)
 #else
-#define PLACES(i, s)                                                                                         \
-    int2 span = SPAN(s, line);                                                                               \
-    int i = line * pitch.x + get_global_id(0);                                                               \
+#define PLACES(i, s)                           \
+    int2 span = SPAN(s, line);                 \
+    int i = line * pitch.x + get_global_id(0); \
     if (get_global_id(0) >= span.x && get_global_id(0) < span.y)
 #endif
-#define LINE_OF_ITEM                                                                                         \
-    STEPS;                                                                                                   \
-    int line = get_global_id(1);                                                                             \
-    if (line >= length / pitch.x)                                                                            \
+#define LINE_OF_ITEM              \
+    STEPS;                        \
+    int line = get_global_id(1);  \
+    if (line >= length / pitch.x) \
     return
 
 /* (I(i) - I(i + step))^2, 0 where there is no number. */
@@ -172,9 +174,18 @@ INLINED real difference2(__global const float *image, int i, int step)
 }
 
 /* The six diagonals of a square of neighbours, in the order of BASES. */
-#define DIAGONALS {1 + down, down - 1, 1 + deep, deep - 1, down + deep, deep - down}
+#define DIAGONALS                                                        \
+    {                                                                    \
+        1 + down, down - 1, 1 + deep, deep - 1, down + deep, deep - down \
+    }
 /* Starts of the two pairs of neighbours of a voxel along a diagonal. */
-#define BASES {{-1, -down}, {1, -down}, {-1, -deep}, {1, -deep}, {-down, -deep}, {down, -deep}}
+#define BASES                                                             \
+    {                                                                     \
+        {-1, -down}, {1, -down}, {-1, -deep}, {1, -deep}, {-down, -deep}, \
+        {                                                                 \
+            down, -deep                                                   \
+        }                                                                 \
+    }
 
 /* Along x: squared differences by diagonal, summed over 2 RADIUS + 1 voxels. */
 __kernel void mind_lines(__global float *scratch, int image, int4 pitch, int length, int spans, int to)
@@ -194,12 +205,14 @@ __kernel void mind_lines(__global float *scratch, int image, int4 pitch, int len
     }
 }
 
-/* Along z and y, times scale. An item takes ITEM_Y lines, whose sums along z have most in common; on CPU devices of one
- * volume, whose planes then stay in the cache until the next one needs them. */
-__kernel void mind_planes(__global float *scratch, int from, int4 pitch, int length, float scale, int spans, int to)
+/* Along z and y, times scale. An item takes ITEM_Y lines, whose sums along z have most in common; on CPU
+ * devices of one volume, whose planes then stay in the cache until the next one needs them. */
+__kernel void mind_planes(__global float *scratch, int from, int4 pitch, int length, float scale, int spans,
+                          int to)
 {
     STEPS;
-    int line = get_global_id(1) * ITEM_Y, lines = length / pitch.x, first = pitch.x, end = 0, i = get_global_id(0);
+    int line = get_global_id(1) * ITEM_Y, lines = length / pitch.x, first = pitch.x, end = 0,
+        i = get_global_id(0);
     for (int k = 0; k < ITEM_Y && line + k < lines; k++) {
         int2 span = SPAN(NEAR, line + k);
         first = span.x < span.y ? min(first, span.x) : first;
@@ -212,24 +225,24 @@ __kernel void mind_planes(__global float *scratch, int from, int4 pitch, int len
     if (i >= first && i < end)
         for (int d = 0; d < 6; d++)
 #endif
-        {
-            __global const float *at = VOLUME(from + d) + line * pitch.x + i;
-            real along_z[ITEM_Y + 2 * RADIUS];
+    {
+        __global const float *at = VOLUME(from + d) + line * pitch.x + i;
+        real along_z[ITEM_Y + 2 * RADIUS];
 #pragma unroll
-            for (int y = 0; y < ITEM_Y + 2 * RADIUS; y++) {
-                along_z[y] = 0.0f;
-                for (int z = -RADIUS; z <= RADIUS; z++)
-                    along_z[y] += GET(at + (y - RADIUS) * down + z * deep);
-            }
-#pragma unroll
-            for (int k = 0; k < ITEM_Y; k++) {
-                real sum = 0.0f;
-#pragma unroll
-                for (int y = 0; y <= 2 * RADIUS; y++)
-                    sum += along_z[k + y];
-                PUT(scale * sum, VOLUME(to + d) + (line + k) * pitch.x + i);
-            }
+        for (int y = 0; y < ITEM_Y + 2 * RADIUS; y++) {
+            along_z[y] = 0.0f;
+            for (int z = -RADIUS; z <= RADIUS; z++)
+                along_z[y] += GET(at + (y - RADIUS) * down + z * deep);
         }
+#pragma unroll
+        for (int k = 0; k < ITEM_Y; k++) {
+            real sum = 0.0f;
+#pragma unroll
+            for (int y = 0; y <= 2 * RADIUS; y++)
+                sum += along_z[k + y];
+            PUT(scale * sum, VOLUME(to + d) + (line + k) * pitch.x + i);
+        }
+    }
 }
 
 /* The mean of the twelve distances of the descriptor at i. */
@@ -239,14 +252,15 @@ INLINED real mean_distance(__global const float *patches, int length, int i, int
     real sum = 0.0f;
 #pragma unroll
     for (int d = 0; d < 6; d++)
-        sum += GET(patches + (size_t)d * length + i + base[d][0]) + GET(patches + (size_t)d * length + i + base[d][1]);
+        sum += GET(patches + (size_t)d * length + i + base[d][0]) +
+               GET(patches + (size_t)d * length + i + base[d][1]);
     return sum / 12.0f;
 }
 
-/* Adds to S and the number of voxels, and leaves what the derivatives need of a voxel: 1 / (V + e) of either image and
- * what V contributes, both 0 where the voxel does not count. */
-INLINED void compare_at(__global float *scratch, int image, int fixed, int moving, int i, int4 pitch, int length,
-                        float epsilon, int to, real *total, real *number)
+/* Adds to S and the number of voxels, and leaves what the derivatives need of a voxel: 1 / (V + e) of
+ * either image and what V contributes, both 0 where the voxel does not count. */
+INLINED void compare_at(__global float *scratch, int image, int fixed, int moving, int i, int4 pitch,
+                        int length, float epsilon, int to, real *total, real *number)
 {
     __global const float *fixed_patches = VOLUME(fixed), *moving_patches = VOLUME(moving);
     STEPS;
@@ -282,9 +296,9 @@ INLINED void compare_at(__global float *scratch, int image, int fixed, int movin
 }
 
 /* S by group, each of which takes a part of the row, on CPU devices lines of it. */
-__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
-void mind_compare(__global float *scratch, int image, int fixed, int moving, int4 pitch, int length,
-                  float epsilon, int spans, int to, __global float *partial)
+__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z))) void
+mind_compare(__global float *scratch, int image, int fixed, int moving, int4 pitch, int length, float epsilon,
+             int spans, int to, __global float *partial)
 {
     __local float cell[2 * TILE_X];
     int lane = get_local_id(0), groups = get_num_groups(0), group = get_group_id(0);
@@ -293,7 +307,7 @@ void mind_compare(__global float *scratch, int image, int fixed, int moving, int
     int lines = length / pitch.x, each = (lines + groups - 1) / groups;
     for (int line = group * each; line < min((group + 1) * each, lines); line++) {
         PLACES(i, FARTHER)
-            compare_at(scratch, image, fixed, moving, i, pitch, length, epsilon, to, &total, &number);
+        compare_at(scratch, image, fixed, moving, i, pitch, length, epsilon, to, &total, &number);
     }
 #else
     int each = ((length + groups - 1) / groups + GROUP_X - 1) / GROUP_X * GROUP_X;
@@ -305,8 +319,8 @@ void mind_compare(__global float *scratch, int image, int fixed, int moving, int
 }
 
 /* dS by every patch distance, in place of the distances. */
-__kernel void mind_pull(__global float *scratch, int from, int4 pitch, int length, float epsilon, int spans, int fixed,
-                        int moving)
+__kernel void mind_pull(__global float *scratch, int from, int4 pitch, int length, float epsilon, int spans,
+                        int fixed, int moving)
 {
     LINE_OF_ITEM;
     const int base[6][2] = BASES;
@@ -316,7 +330,8 @@ __kernel void mind_pull(__global float *scratch, int from, int4 pitch, int lengt
         for (int d = 0; d < 6; d++) {
             __global float *fixed_patch = VOLUME(fixed + d) + i, *moving_patch = VOLUME(moving + d) + i;
             real df = GET(fixed_patch) + epsilon, dm = GET(moving_patch) + epsilon;
-            /* Beyond NEAR stands what the buffer held before, which the inverses, 0 there, remove if it is finite. */
+            /* Beyond NEAR stands what the buffer held before, which the inverses, 0 there, remove if it is
+             * finite. */
             df = MASKED(df, fabs(df) < INFINITY);
             dm = MASKED(dm, fabs(dm) < INFINITY);
             real on_f = 0.0f, on_m = 0.0f;
@@ -345,7 +360,8 @@ INLINED real pulled(__global const float *image, __global const float *worth, in
 }
 
 /* dS/dI from what squared differences are worth, which are summed along x here. */
-INLINED real derivative_at(__global const float *image, __global const float *worth, int length, int i, int4 pitch)
+INLINED real derivative_at(__global const float *image, __global const float *worth, int length, int i,
+                           int4 pitch)
 {
     STEPS;
     const int step[6] = DIAGONALS;
@@ -359,12 +375,21 @@ INLINED real derivative_at(__global const float *image, __global const float *wo
 }
 
 #else
-/* Patches of one voxel: a descriptor sees its six neighbours alone, so that one kernel has all that it says of them,
- * and another gathers what six descriptors say of a voxel. */
+/* Patches of one voxel: a descriptor sees its six neighbours alone, so that one kernel has all that it
+ * says of them, and another gathers what six descriptors say of a voxel. */
 
 /* The neighbours of a voxel, and the twelve pairs of them that touch along an edge. */
-#define NEIGHBOURS {1, -1, down, -down, deep, -deep}
-#define PAIRS {{0, 2}, {0, 3}, {0, 4}, {0, 5}, {1, 2}, {1, 3}, {1, 4}, {1, 5}, {2, 4}, {2, 5}, {3, 4}, {3, 5}}
+#define NEIGHBOURS                      \
+    {                                   \
+        1, -1, down, -down, deep, -deep \
+    }
+#define PAIRS                                                                                   \
+    {                                                                                           \
+        {0, 2}, {0, 3}, {0, 4}, {0, 5}, {1, 2}, {1, 3}, {1, 4}, {1, 5}, {2, 4}, {2, 5}, {3, 4}, \
+        {                                                                                       \
+            3, 5                                                                                \
+        }                                                                                       \
+    }
 
 /* The differences of the pairs, 0 where either neighbour does not count; the mean of their squares. */
 INLINED real differences(const real *neighbour, const truth *counts, real *d)
@@ -380,8 +405,8 @@ INLINED real differences(const real *neighbour, const truth *counts, real *d)
     return sum / 12.0f;
 }
 
-/* Derivative of the descriptor by the six neighbours: each dS/dD times the derivative of D. r: m - f times the
- * value by pair; share: the mean of that times (D + e) / (V + e); scale: what all are multiplied by. */
+/* Derivative of the descriptor by the six neighbours: each dS/dD times the derivative of D. r: m - f times
+ * the value by pair; share: the mean of that times (D + e) / (V + e); scale: what all are multiplied by. */
 INLINED void leave_pulls(const real *d, const real *r, real share, real scale, __global float *to, int length)
 {
     const int pair[12][2] = PAIRS;
@@ -397,11 +422,11 @@ INLINED void leave_pulls(const real *d, const real *r, real share, real scale, _
         PUT(scale * pull[a], to + (size_t)a * length);
 }
 
-/* S by group, and what each voxel says of its neighbours in the fixed and then in the moving image, six volumes each;
- * where no voxel counts they are left as they were. */
-__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z)))
-void mind_point_pull(__global float *scratch, int image, int4 pitch, int length, float epsilon, int to,
-                     __global float *partial)
+/* S by group, and what each voxel says of its neighbours in the fixed and then in the moving image, six
+ * volumes each; where no voxel counts they are left as they were. */
+__kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, TILE_Z))) void
+mind_point_pull(__global float *scratch, int image, int4 pitch, int length, float epsilon, int to,
+                __global float *partial)
 {
     __local float cell[2 * TILE_X];
     STEPS;
@@ -439,27 +464,30 @@ void mind_point_pull(__global float *scratch, int image, int4 pitch, int length,
         total += select(none, apart, counts);
         count += select(none, one, counts);
         leave_pulls(df, rf, share_f / 12.0f, select(none, inverse_f / -6.0f, counts), VOLUME(to) + i, length);
-        leave_pulls(dm, rm, share_m / 12.0f, select(none, inverse_m / 6.0f, counts), VOLUME(to + 6) + i, length);
+        leave_pulls(dm, rm, share_m / 12.0f, select(none, inverse_m / 6.0f, counts), VOLUME(to + 6) + i,
+                    length);
     }
     leave_sums(total, count, cell, lane, partial);
 }
 
 /* Derivative at a position from its six neighbours. */
-INLINED real derivative_at(__global const float *image, __global const float *pulls, int length, int i, int4 pitch)
+INLINED real derivative_at(__global const float *image, __global const float *pulls, int length, int i,
+                           int4 pitch)
 {
     STEPS;
     const int step[6] = NEIGHBOURS;
     real sum = 0.0f;
 #pragma unroll
     for (int a = 0; a < 6; a++)
-        sum += MASKED(GET(pulls + (size_t)a * length + i - step[a]), fabs(GET(image + i - step[a])) < INFINITY);
+        sum +=
+            MASKED(GET(pulls + (size_t)a * length + i - step[a]), fabs(GET(image + i - step[a])) < INFINITY);
     return sum;
 }
 
 #endif
 
-/* out = weight dS/dI, or where adds that is added to it; outside of `within` it is left as it was. from: what patch
- * distances are worth, or what points say of their neighbours, six volumes. */
+/* out = weight dS/dI, or where adds that is added to it; outside of `within` it is left as it was. from:
+ * what patch distances are worth, or what points say of their neighbours, six volumes. */
 __kernel void mind_derivative(__global const float *scratch, int image, int from, int4 size, int4 pitch, int length,
                               float weight, int adds, __global const int2 *within, __global float *out)
 {

@@ -41,8 +41,9 @@ static inline float tap(__global const float *phi, int4 at, int4 size, float4 sp
     return extrapolated_finite(phi, at, size, fmin(spacing.x, fmin(spacing.y, spacing.z)));
 }
 
-/* Derivatives of phi around a voxel. Differences are central where phi is smooth; at a kink they come from the side
- * where phi is straighter (ENO). bent: second derivatives xx yy zz, mixed: xy xz yz, both over the norm. */
+/* Derivatives of phi around a voxel. Differences are central where phi is smooth; at a kink they come from
+ * the side where phi is straighter (ENO). bent: second derivatives xx yy zz, mixed: xy xz yz, both over
+ * the norm. */
 typedef struct shape {
     float norm;    /* |grad phi| */
     float doubt;   /* half the range of gradient norms that the two sides give */
@@ -83,27 +84,27 @@ typedef struct stencil {
     float x[5], y[5], z[5], xy[4], xz[4], yz[4];
 } stencil;
 
-#define READ_STENCIL(TAP)                                              \
-    for (int i = -2; i <= 2; i++) {                                    \
-        s->x[i + 2] = TAP(i, 0, 0);                                    \
-        s->y[i + 2] = TAP(0, i, 0);                                    \
-        s->z[i + 2] = TAP(0, 0, i);                                    \
-    }                                                                  \
-    for (int i = 0; i < 4; i++) {                                      \
-        s->xy[i] = TAP(2 * (i & 1) - 1, (i & 2) - 1, 0);               \
-        s->xz[i] = TAP(2 * (i & 1) - 1, 0, (i & 2) - 1);               \
-        s->yz[i] = TAP(0, 2 * (i & 1) - 1, (i & 2) - 1);               \
+#define READ_STENCIL(TAP)                                \
+    for (int i = -2; i <= 2; i++) {                      \
+        s->x[i + 2] = TAP(i, 0, 0);                      \
+        s->y[i + 2] = TAP(0, i, 0);                      \
+        s->z[i + 2] = TAP(0, 0, i);                      \
+    }                                                    \
+    for (int i = 0; i < 4; i++) {                        \
+        s->xy[i] = TAP(2 * (i & 1) - 1, (i & 2) - 1, 0); \
+        s->xz[i] = TAP(2 * (i & 1) - 1, 0, (i & 2) - 1); \
+        s->yz[i] = TAP(0, 2 * (i & 1) - 1, (i & 2) - 1); \
     }
 
 static inline void read_stencil(__global const float *phi, int4 at, int4 size, float4 spacing, stencil *s)
 {
-    bool inner = at.x >= 2 && at.y >= 2 && at.z >= 2 && at.x < size.x - 2 && at.y < size.y - 2 &&
-                 at.z < size.z - 2;
+    bool inner =
+        at.x >= 2 && at.y >= 2 && at.z >= 2 && at.x < size.x - 2 && at.y < size.y - 2 && at.z < size.z - 2;
     if (inner) {
         __global const float *middle = phi + index_of(at, size);
         const int row = size.x, plane = size.x * size.y;
         float sum = 0.0f;
-#define INNER_TAP(i, j, k) middle[(k) * plane + (j) * row + (i)]
+#define INNER_TAP(i, j, k) middle[(k)*plane + (j)*row + (i)]
         READ_STENCIL(INNER_TAP)
 #undef INNER_TAP
         for (int i = 0; i < 5; i++)
@@ -152,7 +153,8 @@ static inline shape shape_at(__global const float *phi, int4 at, int4 size, floa
     float xz = mixed_of(f.xz, f.x, f.z, x.side, z.side, fmin(x.smooth, z.smooth));
     float yz = mixed_of(f.yz, f.y, f.z, y.side, z.side, fmin(y.smooth, z.smooth));
     s.mixed = (float4)(xy / (spacing.x * spacing.y), xz / (spacing.x * spacing.z),
-                       yz / (spacing.y * spacing.z), 0.0f) * inverse;
+                       yz / (spacing.y * spacing.z), 0.0f) *
+              inverse;
     return s;
 }
 
@@ -190,7 +192,8 @@ static inline float first_guess(const shape *s, float f)
  * the voxel (Chopp 2001), with the quadratic of phi about the voxel nearest to
  * the old point. False, and nothing done, where phi is not smooth there or its
  * squared gradient norm is not above least (below 0: a quarter of that voxel's). */
-static inline bool newton(__global const float *phi, int4 at, int4 size, float4 spacing, float least, foot *out)
+static inline bool newton(__global const float *phi, int4 at, int4 size, float4 spacing, float least,
+                          foot *out)
 {
     int4 to = at + convert_int4_rte(out->shift / spacing);
     to = max(min(to, size - (int4)(1, 1, 1, 0)), (int4)(0, 0, 0, 0));
@@ -449,8 +452,8 @@ static inline float4 jump_at(__global const float *from, int4 at, int4 size, flo
     return load_point(from, best, n);
 }
 
-/* Row i of n, in an order in which the rows of a work-group lie a step apart: the points that one of them looks at
- * are its neighbours'. */
+/* Row i of n, in an order in which the rows of a work-group lie a step apart: the points that one of them
+ * looks at are its neighbours'. */
 static inline int row_of(int i, int n, int tile, int step)
 {
     int turn = step * tile, start = i / turn * turn, left = min(n - start, turn), at = i - start;

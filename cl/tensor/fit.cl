@@ -131,15 +131,15 @@ static inline real known(real *s)
 }
 
 /* For each volume k, with its signal s and its share in the fit, 1 or 0. */
-#define EACH_VOLUME(s, share)                                                                            \
-    for (int from = 0; from < volumes; from += AHEAD) {                                                  \
-        real ahead[AHEAD];                                                                               \
-        load_ahead(dwi, from, volumes, i, n, ahead);                                                     \
-        _Pragma("unroll") for (int j = 0; j < AHEAD; j++)                                                \
-        {                                                                                                \
-            const int k = from + j;                                                                      \
-            real s = ahead[j], share = known(&s);                                                        \
-            if (k >= volumes)                                                                            \
+#define EACH_VOLUME(s, share)                             \
+    for (int from = 0; from < volumes; from += AHEAD) {   \
+        real ahead[AHEAD];                                \
+        load_ahead(dwi, from, volumes, i, n, ahead);      \
+        _Pragma("unroll") for (int j = 0; j < AHEAD; j++) \
+        {                                                 \
+            const int k = from + j;                       \
+            real s = ahead[j], share = known(&s);         \
+            if (k >= volumes)                             \
                 break;
 #define END_VOLUMES \
     }               \
@@ -210,7 +210,8 @@ static inline void unfold(const real *sums, real *a)
     a[7] = 2.0f * q[2], a[8] = 4.0f * q[4], a[9] = 4.0f * q[5];
     a[11] = q[3], a[12] = 2.0f * q[6], a[13] = 2.0f * q[7], a[14] = q[10];
     a[16] = 2.0f * q[4], a[17] = 4.0f * q[7], a[18] = 4.0f * q[8], a[19] = 2.0f * q[11], a[20] = 4.0f * q[12];
-    a[22] = q[5], a[23] = 2.0f * q[8], a[24] = 2.0f * q[9], a[25] = q[12], a[26] = 2.0f * q[13], a[27] = q[14];
+    a[22] = q[5], a[23] = 2.0f * q[8], a[24] = 2.0f * q[9], a[25] = q[12], a[26] = 2.0f * q[13],
+    a[27] = q[14];
 }
 
 /* a = L L^T in place, the diagonal of L inverted. False where a is singular: a pivot is below `least` of what

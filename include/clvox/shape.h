@@ -61,8 +61,8 @@ CLVOX_API int clvox_curves_read(const char *path, int lps, clvox_shape **out);
  * CLVOX_ERROR_DATA for vertices beyond float32. */
 CLVOX_API int clvox_curves_write(const clvox_shape *curves, int lps, const char *path);
 
-/* Whether clvox_curves_write could take this name, for a check before long work: CLVOX_ERROR_ARGUMENT where its
- * ending is no format's. */
+/* Whether clvox_curves_write could take this name, for a check before long work: CLVOX_ERROR_ARGUMENT
+ * where its ending is no format's. */
 CLVOX_API int clvox_curves_check_name(const char *path);
 
 /* Inner products of two shapes of one kind as currents or varifolds: clvox_surface_currents_with, of curves

@@ -103,7 +103,8 @@ int clvox_file_read(const char *path, size_t limit, char **out, size_t *size)
     }
     CLV_TRY(clv_file_read_at(fd, path, text, (size_t)bytes, 0));
     text[bytes] = 0;
-    clv_seen_add(path, &(clvox_input_facts){.has_crc = true, .crc = libdeflate_crc32(0, text, (size_t)bytes)});
+    clv_seen_add(path,
+                 &(clvox_input_facts){.has_crc = true, .crc = libdeflate_crc32(0, text, (size_t)bytes)});
     *out = text;
     if (size)
         *size = (size_t)bytes;

@@ -6,7 +6,8 @@
 
 #include "clvox/command/inputs.h"
 
-/* Adds what one reader knows of a file: its CRC-32, all of its bytes being read, or a volume's header. Any thread. */
+/* Adds what one reader knows of a file: its CRC-32, all of its bytes being read, or a volume's header. Any
+ * thread. */
 void clv_seen_add(const char *path, const clvox_input_facts *facts);
 /* All that is known of a file. Any thread. */
 void clv_seen_find(const char *path, clvox_input_facts *facts);

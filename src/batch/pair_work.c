@@ -147,10 +147,12 @@ int clvox_pair_prepare(clvox_pair_work *w, clvox_context *ctx, const clvox_pair_
     int status = CLVOX_OK;
     const clvox_register_result *result = &w->result;
     const clvox_volume *warp = result->warp, *fixed = w->fixed[0];
-    w->shown = (clvox_pair_picture){.fixed = fixed, .warped = result->warped, .mask = w->mask[0], .warp = warp};
+    w->shown =
+        (clvox_pair_picture){.fixed = fixed, .warped = result->warped, .mask = w->mask[0], .warp = warp};
     if (w->labels)
         CLV_TRY(clvox_register_labels(ctx, w->labels, &result->grid, result, &w->carried));
-    /* The page shows all of it, the picture some planes, which come from the warp where they are among its own. */
+    /* The page shows all of it, the picture some planes, which come from the warp where they are among its
+     * own. */
     if (warp && (report || (picture && (!fixed || !clvox_grid_equal(&warp->grid, &fixed->grid)))))
         CLV_TRY(clvox_jacobian(ctx, warp, NULL, 1, &w->log_jacobian, NULL));
     w->shown.labels = w->carried;
@@ -162,7 +164,7 @@ end:
 
 void clvox_pair_work_free(clvox_pair_work *w)
 {
-    clvox_volume **const volumes[] = {&w->mask[0], &w->mask[1],  &w->linear_mask[0], &w->linear_mask[1],
+    clvox_volume **const volumes[] = {&w->mask[0], &w->mask[1], &w->linear_mask[0], &w->linear_mask[1],
                                       &w->labels,  &w->carried, &w->log_jacobian};
     for (int i = 0; i < CLVOX_MAX_CHANNELS; i++) {
         clvox_volume_destroy(&w->fixed[i]);

@@ -106,8 +106,8 @@ static const double MOST_SCALE = 2, MOST_UNEVEN = 1.28;
 static const double WORSE = .03;
 /* Variance of log J where there is content that is large enough to show anything (adults, 2026-11-24). */
 static const double SHOWS = .035;
-/* LNCC of coarse images after the affine (images with noise against wrong places), and the gain of MIND per
- * variance of log J where there is content of synthesized images: chosen on pairs of the first four adults, and
+/* LNCC of coarse images after the affine (images with noise against wrong places), and the gain of MIND for
+ * the variance of log J where synthesized images have content: chosen on pairs of the first four adults, and
  * reported on the others in bench/suspicion.md (2026-11-29). */
 static const double COARSE_ALIKE = .27, SYNTHESIS_YIELD = .09;
 /* Correlation of images that need not move, and mm that count as no movement (2026-11-23). */

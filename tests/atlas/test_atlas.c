@@ -39,7 +39,8 @@ static void identical_images(void **state)
     pair_free(&p);
 }
 
-/* A subject whose left and right are exchanged is reported, though it deforms to the template as well as any. */
+/* A subject whose left and right are exchanged is reported, though it deforms to the template as well as
+ * any. */
 static void exchanged_sides(void **state)
 {
     pair p;
@@ -370,7 +371,8 @@ static void left_out(void **state)
                         clvox_grid_voxels(&r.average->grid) * sizeof(float));
     clvox_atlas_result_destroy(&r);
     clvox_atlas_forget(place);
-    /* For a head that lies elsewhere, 2 of 25 voxels along an axis of the template are too few, whatever they show. */
+    /* For a head that lies elsewhere, 2 of 25 voxels along an axis of the template are too few, whatever
+     * they show. */
     for (int k = 0; k < (int)clvox_grid_voxels(&start->grid); k++)
         all.own[2]->data[k] = start->data[k] = (float)(k * 37 % 101);
     all.s[2].mask = NULL;

@@ -722,7 +722,8 @@ static void names_that_cannot_be_written_are_told_before(void **state)
 int main(void)
 {
     test_case(endings_say_what_a_file_is, "endings of all formats, in letters of either case, compressed or not");
-    test_case(names_that_cannot_be_written_are_told_before, "a name that no volume is written under is refused before");
+    test_case(names_that_cannot_be_written_are_told_before,
+              "a name that no volume is written under is refused before");
     test_case(mgh_without_a_place_is_coronal, "MGH: without a place of its own it is coronal");
     test_case(mgh_that_is_damaged_is_refused, "MGH: what is damaged is refused with its reason");
     test_case(nrrd_says_its_place_in_many_words, "NRRD: spaces, units, spacings, components first and last");

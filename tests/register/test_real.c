@@ -186,15 +186,16 @@ static void nichart_of_another_contrast(void **state)
         assert_ok(clvox_register(ctx, &images, &o, &r));
         double linear = carried(v[3], v[2], &r, false), all = carried(v[3], v[2], &r, true);
         printf("# Dice %.3f of the affine, %.3f, suspicions %#x\n", linear, all, r.suspicions);
-        assert_that(r.suspicions || (linear > .35 && all > .5), "Dice %.3f, %.3f, and no suspicion", linear, all);
+        assert_that(r.suspicions || (linear > .35 && all > .5), "Dice %.3f, %.3f, and no suspicion", linear,
+                    all);
         clvox_register_result_destroy(&r);
     }
     for (int i = 0; i < 4; i++)
         clvox_volume_destroy(&v[i]);
 }
 
-/* T1 on FLAIR differs in grey and white matter alone, and its mirror image fits as well; T1 on T1 of another scanner differs
- * in nothing. */
+/* T1 on FLAIR differs in grey and white matter alone, and its mirror image fits as well; T1 on T1 of
+ * another scanner differs in nothing. */
 static void nichart_t1_on_flair(void **state)
 {
     (void)state;

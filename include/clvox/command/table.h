@@ -16,7 +16,8 @@ typedef int (*clvox_table_row)(void *user, int line, const char *const *field);
 /* Columns by their names, in any order; the others are passed over. */
 typedef struct clvox_table {
     const char *path;
-    const char *const *names; /* at most CLVOX_TABLE_COLUMNS, then NULL; the first `needed` have to be there */
+    const char *const
+        *names; /* at most CLVOX_TABLE_COLUMNS, then NULL; the first `needed` have to be there */
     int needed;
     clvox_table_row row;
     void *user;
@@ -25,8 +26,8 @@ typedef struct clvox_table {
 /* Fails, naming file and line, where a column is missing. Lines that are empty are passed over. */
 CLVOX_API int clvox_table_read(const clvox_table *table);
 
-/* A path of the table, against its folder; the caller's, for clvox_text_destroy. NULL: an empty field, n/a, or
- * no memory. */
+/* A path of the table, against its folder; the caller's, for clvox_text_destroy. NULL: an empty field,
+ * n/a, or no memory. */
 CLVOX_API char *clvox_table_path(const char *table, const char *field);
 
 /* Writes a table whole: print writes its lines, numbers with a point. */

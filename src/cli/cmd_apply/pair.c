@@ -82,10 +82,10 @@ static int name_by_bids(const char *typed, files *f)
         snprintf(first, sizeof first, "%.*s", length, one->d_name);
         for (int i = 0; i < FILES && status >= 0; i++) {
             const clvox_bids_word *a = i == INVERSE ? to : from, *b = i == INVERSE ? from : to;
-            const int all = snprintf(f->path[i], CLI_PAIR_ROOM,
-                                     "%s%.*sfrom-%.*s_to-%.*s_mode-image_desc-%s_xfm%s", slash ? folder : "", stem,
-                                     one->d_name, a->length, a->at, b->length, b->at,
-                                     i < WARP ? "affine" : "warp", strchr(ends[i], '.'));
+            const int all =
+                snprintf(f->path[i], CLI_PAIR_ROOM, "%s%.*sfrom-%.*s_to-%.*s_mode-image_desc-%s_xfm%s",
+                         slash ? folder : "", stem, one->d_name, a->length, a->at, b->length, b->at,
+                         i < WARP ? "affine" : "warp", strchr(ends[i], '.'));
             if (all >= CLI_PAIR_ROOM)
                 status = clvox_fail(CLVOX_ERROR_FILE, "%s: the name is too long", f->path[i]);
         }

@@ -23,15 +23,15 @@ typedef struct clv_buffer {
  * *out is the caller's; on failure NULL. Contents are undefined. */
 int clv_buffer_create(clvox_context *ctx, size_t bytes, const char *what, clv_buffer **out);
 void clv_buffer_destroy(clv_buffer **buffer); /* NULL is legal */
-/* A caller's cl_mem of the same cl_context as a buffer, for one call: it stays the caller's, and *out is not to be
- * destroyed. CLVOX_ERROR_ARGUMENT where it has less than so many bytes. */
+/* A caller's cl_mem of the same cl_context as a buffer, for one call: it stays the caller's, and *out is
+ * not to be destroyed. CLVOX_ERROR_ARGUMENT where it has less than so many bytes. */
 int clv_buffer_wrap(clvox_context *ctx, void *mem, size_t bytes, const char *what, clv_buffer *out);
 /* Lets kernels read the buffer as an image1d_buffer_t of float4 too, passed by
  * CLV_IMAGE. For comparisons: CPU devices read images many times slower. */
 int clv_buffer_image(clvox_context *ctx, clv_buffer *buffer, const char *what);
-/* An image object, read only, of the single floats that a buffer holds, for comparisons: size NULL, a 1-D one that
- * lies in the buffer itself; else a 3-D copy of what is there now. Passed by CLV_IMAGE; to be destroyed before
- * the buffer. CLVOX_ERROR_DEVICE where the device has none. */
+/* An image object, read only, of the single floats that a buffer holds, for comparisons: size NULL, a 1-D
+ * one that lies in the buffer itself; else a 3-D copy of what is there now. Passed by CLV_IMAGE; to be
+ * destroyed before the buffer. CLVOX_ERROR_DEVICE where the device has none. */
 int clv_image_create(clvox_context *ctx, const clv_buffer *from, const int size[3], const char *what,
                      clv_buffer **out);
 /* The same in two steps, also as an array of 2-D images, one a plane. */
