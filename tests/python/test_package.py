@@ -649,7 +649,7 @@ def shim():
     refused(["2-D images are not supported"], ants.registration, Image(), moving)
     refused(["type_of_transform", "SyN"], ants.registration, fixed, moving, "Syn")
     refused(["metric", "mattes"], ants.registration, fixed, moving, syn_metric="lncc9")
-    refused(["interpolator", "bspline"], ants.apply_transforms, fixed, moving, [], interpolator="gaussian")
+    refused(["interpolator", "bspline"], ants.apply_transforms, fixed, moving, [], interpolator="cubic")
     refused(["2 values", "1 transforms"], ants.apply_transforms, fixed, moving, "shim_1Warp.nii.gz", whichtoinvert=[0, 1])
 
 
