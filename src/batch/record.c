@@ -195,7 +195,7 @@ static const clvox_suspicion suspicions[] = {
      "smaller last --shrink"},
     {CLVOX_SUSPECT_STILL, "still", "the deformation moved nothing: its steps made the images less alike"},
     {CLVOX_SUSPECT_UNLIKE, "unlike",
-     "the deformation changes volumes more than it makes the images alike; look at the picture"},
+     "the deformation changes volumes more than it makes the images alike; look at the result"},
     {CLVOX_SUSPECT_MIRRORED, "mirrored",
      "the mirrored moving image fits better: are left and right exchanged in a header, or in the voxels?"},
     {CLVOX_SUSPECT_MEMORY, "memory",

@@ -11,7 +11,6 @@
 #include "op/match/lncc.h"
 #include "register/metric/metric.h"
 #include "register/posteriors.h"
-#include "register/pyramid.h"
 #include "register/thresholds.h"
 #include "register/contrast/synthesis.h"
 
