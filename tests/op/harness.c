@@ -117,6 +117,9 @@ static void generate(const clv_entry *entry, CMUnitTestFunction function, const 
         g.variant = &entry->variants[v];
         if (getenv("CLVOX_TEST_OWN") && !(g.variant->devices & kind))
             continue;
+        /* PoCL 3.1 leaks an image of a buffer, and with it the context. */
+        if (getenv("CLVOX_SANITIZED") && g.variant->image)
+            continue;
         g.first = true;
         for (g.tile = 0; g.tile < CLV_MAX_TILES && g.variant->tiles[g.tile].x; g.tile++) {
             clv_tile tile = g.variant->tiles[g.tile];

@@ -52,12 +52,12 @@ one_sentence; says 'MiB'; json log/x.json '"MiB" in j["error"] and not j.get("ro
 exits 1 poor taken:1 clvox bench blend --size 64 --seconds 0.001 --json log/x.json
 one_sentence; says 'memory'; json log/x.json '"memory" in j["error"]'
 
-begin "small work-groups and little local memory"
+begin "small work-groups, little local memory, no image objects"
 exits 0 poor group:64,local:4096 clvox bench blend jacobian "warp linear" --size 9 --seconds 0.001
 prints '^jacobian'
 exits 0 poor group:64,local:4096 clvox bench ceilings --size 9 --seconds 0.001
 prints '^local memory'
-exits 0 poor group:64,local:4096 clvox bench papers --size 9 --seconds 0.001 --json log/p.json
+exits 0 poor group:64,local:4096,images:no clvox bench papers --size 9 --seconds 0.001 --json log/p.json
 fits log/p.json; prints 'does not run here'
 
 begin "each call of the driver failing in its turn"

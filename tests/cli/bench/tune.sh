@@ -29,7 +29,7 @@ exits 0 tune --kernel patch_pairs
 cp w.txt before.txt
 exits 0 tune --kernel copy --no-wisdom; prints '^copy  *'
 cmp -s w.txt before.txt || complain "--no-wisdom changed the file"
-exits 0 tune --kernel gradient --all --no-wisdom --json log/a.json # it has forms for CPUs and for GPUs
+exits 0 tune --kernel sobel --all --no-wisdom --json log/a.json # it has forms for CPUs and for GPUs
 json log/a.json 'any(not c["automatic"] for c in j["tune"][0]["candidates"])'
 exits 0 tune --kernel sor --no-wisdom; prints "^sor " # on CPUs a row of it, of blocks in local memory, does not run
 
