@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "op/anatomy/particle_mesh.h"
 #include "op/fluid/fourier.h"
-#include "bench/papers/op/solvers.h"
+#include "bench/papers/op/solvers/solvers.h"
 #include "op/fluid/force.h"
 #include "op/surface/mesh_distance.h"
 #include "op/image/nlm.h"

@@ -3,7 +3,7 @@
  * matrices. */
 #include "bench/bench_table.h"
 #include "bench/papers/lines.h"
-#include "bench/papers/op/stored_matrix.h"
+#include "bench/papers/op/solvers/stored_matrix.h"
 #include "bench/papers/ref/stored_matrix.h"
 
 /* Values and columns are the line's own. */

@@ -3,7 +3,7 @@
  * each solver, until the images are as alike as the FFT makes them. */
 #include "bench/bench_table.h"
 #include "bench/rows/check.h"
-#include "bench/papers/op/solvers.h"
+#include "bench/papers/op/solvers/solvers.h"
 
 enum { LEAST = 3 };
 

@@ -6,10 +6,10 @@
 
 #include "bench/bench_table.h"
 #include "bench/rows/check.h"
-#include "bench/papers/op/conjugate_gradient.h"
+#include "bench/papers/op/solvers/conjugate_gradient.h"
 #include "op/image/pointwise.h"
 #include "op/image/reduce.h"
-#include "bench/papers/op/sor.h"
+#include "bench/papers/op/solvers/sor.h"
 #include "bench/papers/lines.h"
 #include "ref/fluid/fluid_operator.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/papers/op/sor.h"
+#include "bench/papers/op/solvers/sor.h"
 #include "ref/fluid/conjugate_gradient.h"
 #include "ref/fluid/fourier.h"
 #include "ref/fluid/fluid_operator.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of the fluid's operator and of what its solvers consist of. */
 #include "bench/rows/check.h"
-#include "bench/papers/op/conjugate_gradient.h"
+#include "bench/papers/op/solvers/conjugate_gradient.h"
 #include "op/image/reduce.h"
-#include "bench/papers/op/sor.h"
+#include "bench/papers/op/solvers/sor.h"
 
 clv_fluid_operator bench_operator(const int size[3], bool periodic, float beta)
 {

@@ -14,7 +14,7 @@
 #include "op/image/resample.h"
 #include "register/metric/metric.h"
 #include "register/options.h"
-#include "register/terms.h"
+#include "register/terms/terms.h"
 #include "register/thresholds.h"
 #include "transform/invert.h"
 

@@ -8,7 +8,7 @@
 #include "op/image/resample.h"
 #include "register/metric/metric.h"
 #include "register/model.h"
-#include "register/terms.h"
+#include "register/terms/terms.h"
 #include "register/thresholds.h"
 
 /* One metric by which a channel is compared. */

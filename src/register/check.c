@@ -6,9 +6,9 @@
 #include "base/matrix.h"
 #include "register/model.h"
 #include "register/options.h"
-#include "register/posteriors.h"
+#include "register/terms/posteriors.h"
 #include "register/problem.h"
-#include "register/shapes.h"
+#include "register/terms/shapes.h"
 #include "transform/field.h"
 
 int clv_register_check_origin(const clvox_grid *grid, const char *which)

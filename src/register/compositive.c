@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Greedy and symmetric registration by compositive steps, coarse to fine. With
  * S the metric of the two warped images, each iteration and each side does
- *   f = momentum f + dS/du        register/terms.h
+ *   f = momentum f + dS/du        register/terms/terms.h
  *   v = G_update * f              fluid regularisation, its divergence damped, or v = K f of op/fluid/solve.h
  *   u = s v + u o (id + s v)      op/field/compositive_step.h: s = --step / the longest v of the level
  *   u = G_total * u               elastic regularisation
@@ -29,7 +29,7 @@
 #include "register/compositive.h"
 #include "register/pyramid.h"
 #include "register/contrast/synthesis.h"
-#include "register/terms.h"
+#include "register/terms/terms.h"
 #include "register/thresholds.h"
 #include "transform/invert.h"
 

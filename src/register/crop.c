@@ -10,7 +10,7 @@
 #include "base/matrix.h"
 #include "clvox/threads.h"
 #include "register/model.h"
-#include "register/posteriors.h"
+#include "register/terms/posteriors.h"
 #include "register/problem.h"
 #include "register/thresholds.h"
 

@@ -13,7 +13,7 @@
 #include "transform/field.h"
 #include "transform/invert.h"
 #include "register/problem.h"
-#include "register/terms.h"
+#include "register/terms/terms.h"
 
 static int lengths_of(const clv_registration *run, const clv_buffer *u, const clvox_grid *grid,
                       const clv_buffer *inside, clv_statistics *out)

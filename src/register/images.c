@@ -6,7 +6,7 @@
 #include "op/image/pointwise.h"
 #include "op/image/reduce.h"
 #include "op/image/resample.h"
-#include "register/posteriors.h"
+#include "register/terms/posteriors.h"
 #include "register/problem.h"
 
 /* Brings a volume of a problem onto a grid. */

@@ -10,7 +10,7 @@
 #include "op/image/statistics.h"
 #include "op/match/lncc.h"
 #include "register/metric/metric.h"
-#include "register/posteriors.h"
+#include "register/terms/posteriors.h"
 #include "register/thresholds.h"
 #include "register/contrast/synthesis.h"
 

@@ -13,11 +13,11 @@
 #include "op/image/resample.h"
 #include "register/metric/metric.h"
 #include "register/model.h"
-#include "register/posteriors.h"
+#include "register/terms/posteriors.h"
 #include "register/problem.h"
 #include "register/contrast/synthesis.h"
-#include "register/shapes.h"
-#include "register/terms.h"
+#include "register/terms/shapes.h"
+#include "register/terms/terms.h"
 #include "runtime/device/gate.h"
 
 enum { SMALL_BYTES = 1 << 16 };

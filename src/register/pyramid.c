@@ -11,9 +11,9 @@
 #include "op/image/pointwise.h"
 #include "op/image/reduce.h"
 #include "op/image/resample.h"
-#include "register/posteriors.h"
+#include "register/terms/posteriors.h"
 #include "register/problem.h"
-#include "register/terms.h"
+#include "register/terms/terms.h"
 #include "transform/invert.h"
 
 enum { MOST_PASSES = 100 };

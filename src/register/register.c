@@ -13,7 +13,7 @@
 #include "register/model.h"
 #include "register/problem.h"
 #include "register/contrast/synthesis.h"
-#include "register/terms.h"
+#include "register/terms/terms.h"
 #include "runtime/device/host.h"
 
 static const clv_step *const steps[] = {

@@ -9,7 +9,7 @@
 #include "mesh/shape.h"
 #include "register/model.h"
 #include "register/problem.h"
-#include "register/shapes.h"
+#include "register/terms/shapes.h"
 
 static const double one[4][4] = {{1}, {0, 1}, {0, 0, 1}, {0, 0, 0, 1}};
 

@@ -18,7 +18,7 @@
 #include "transform/field.h"
 #include "transform/invert.h"
 #include "register/model.h"
-#include "register/posteriors.h"
+#include "register/terms/posteriors.h"
 #include "register/problem.h"
 #include "register/pyramid.h"
 

@@ -5,7 +5,7 @@
  *   v = G_sigma f                  op/image/gaussian.h
  *   p = v + Du v                   op/fluid/fluid_step.h
  *   u = u + dt p                   dt on the device, never folding
- * It has images alone, and does not go by register/terms.h: one kernel reads them once for
+ * It has images alone, and does not go by register/terms/terms.h: one kernel reads them once for
  * their force and the penalty's, which as terms would be two, with derivatives of the metric
  * between them.
  * The host looks at the energy every LOOK iterations, after mending u where its

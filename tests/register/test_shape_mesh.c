@@ -5,7 +5,7 @@
 #include "mesh/meshes.h"
 #include "op/harness.h"
 #include "register/pair.h"
-#include "register/shape_mesh.h"
+#include "register/terms/shape_mesh.h"
 
 static clvox_context *ctx;
 static const double middle[3] = {3, -5, 8};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "bench/papers/op/conjugate_gradient.h"
-#include "bench/papers/op/multigrid.h"
+#include "bench/papers/op/solvers/conjugate_gradient.h"
+#include "bench/papers/op/solvers/multigrid.h"
 #include "op/harness.h"
 #include "ref/fluid/conjugate_gradient.h"
 #include "ref/fluid/fluid_operator.h"

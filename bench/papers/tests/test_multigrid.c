@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "bench/papers/op/multigrid.h"
-#include "bench/papers/op/solvers.h"
+#include "bench/papers/op/solvers/multigrid.h"
+#include "bench/papers/op/solvers/solvers.h"
 #include "op/harness.h"
 #include "bench/papers/ref/multigrid.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Registrations by other solvers than the FFT: the same maps. */
-#include "bench/papers/op/solvers.h"
+#include "bench/papers/op/solvers/solvers.h"
 
 #include "check.h"
 #include "op/harness.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "bench/papers/op/solvers.h"
+#include "bench/papers/op/solvers/solvers.h"
 
 #include "op/harness.h"
 #include "ref/fluid/fluid_operator.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "op/harness.h"
-#include "bench/papers/op/multigrid.h"
-#include "bench/papers/op/sor.h"
+#include "bench/papers/op/solvers/multigrid.h"
+#include "bench/papers/op/solvers/sor.h"
 #include "ref/fluid/fluid_operator.h"
 #include "bench/papers/ref/sor.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "bench/papers/op/stored_matrix.h"
+#include "bench/papers/op/solvers/stored_matrix.h"
 #include "bench/papers/ref/stored_matrix.h"
 #include "op/harness.h"
 

@@ -5,7 +5,7 @@
 #include "base/matrix.h"
 #include "base/status.h"
 #include "mesh/shape.h"
-#include "register/shapes.h"
+#include "register/terms/shapes.h"
 #include "runtime/device/host.h"
 
 /* Points on each shape, for the distances. */

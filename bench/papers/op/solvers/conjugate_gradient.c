@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "bench/papers/op/conjugate_gradient.h"
+#include "bench/papers/op/solvers/conjugate_gradient.h"
 
 #include <math.h>
 

@@ -8,7 +8,7 @@
 #ifndef CLV_REGISTER_SHAPES_H
 #define CLV_REGISTER_SHAPES_H
 
-#include "register/points.h"
+#include "register/terms/points.h"
 
 /* Which of the options are a kind's. */
 typedef struct clv_shape_row {

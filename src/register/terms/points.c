@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "register/points.h"
+#include "register/terms/points.h"
 
 #include <math.h>
 #include <stdlib.h>

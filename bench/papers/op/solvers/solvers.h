@@ -2,7 +2,7 @@
 #ifndef CLV_OP_PAPERS_SOLVERS_H
 #define CLV_OP_PAPERS_SOLVERS_H
 
-#include "bench/papers/op/multigrid.h"
+#include "bench/papers/op/solvers/multigrid.h"
 #include "op/fluid/solve.h"
 
 /* v = K f with K = 1 / L, by the solvers that Ha 2011 compares and by multigrid.

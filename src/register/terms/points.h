@@ -7,7 +7,7 @@
 #ifndef CLV_REGISTER_POINTS_H
 #define CLV_REGISTER_POINTS_H
 
-#include "register/terms.h"
+#include "register/terms/terms.h"
 
 /* n points of the fixed image, or of the moving one as the linear part leads to them, in voxels of grid:
  * CLV_LANDMARK_POINT floats each. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The list of terms. */
-#include "register/terms.h"
+#include "register/terms/terms.h"
 
 /* Images come first: their forces begin from the share that is kept, others add to them. */
 #define TERMS(term) \

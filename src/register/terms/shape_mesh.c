@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "register/shape_mesh.h"
+#include "register/terms/shape_mesh.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "bench/papers/op/multigrid.h"
+#include "bench/papers/op/solvers/multigrid.h"
 
 #include <math.h>
 

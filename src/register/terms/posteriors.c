@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "register/posteriors.h"
+#include "register/terms/posteriors.h"
 
 #include <math.h>
 
@@ -7,7 +7,7 @@
 #include "op/image/pointwise.h"
 #include "register/model.h"
 #include "register/problem.h"
-#include "register/terms.h"
+#include "register/terms/terms.h"
 
 /* Sums may be rounded. */
 static const double ROUNDING = 1e-4;

@@ -5,7 +5,7 @@
 #ifndef CLV_REGISTER_SHAPE_MESH_H
 #define CLV_REGISTER_SHAPE_MESH_H
 
-#include "register/shapes.h"
+#include "register/terms/shapes.h"
 
 /* Buffers in which the terms' meshes work, if a mesh may pay; returns their number. */
 int clv_shape_mesh_requests(clv_registration *run, clv_request *list);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "bench/papers/op/sor.h"
+#include "bench/papers/op/solvers/sor.h"
 
 #include <math.h>
 

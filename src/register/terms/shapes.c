@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "register/shapes.h"
+#include "register/terms/shapes.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include "op/image/gaussian.h"
 #include "op/image/pointwise.h"
 #include "register/model.h"
-#include "register/shape_mesh.h"
+#include "register/terms/shape_mesh.h"
 
 enum { MOVING, FIXED };
 /* Products of the elements of both. */

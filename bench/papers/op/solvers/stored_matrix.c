@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "bench/papers/op/stored_matrix.h"
+#include "bench/papers/op/solvers/stored_matrix.h"
 
 static const clv_variant fill_variants[] = {
     {.name = "item", .function = "matrix_fill", .devices = CLV_ON_ANY, .tiles = {{64, 4, 1, 1}}},

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "bench/papers/op/solvers.h"
+#include "bench/papers/op/solvers/solvers.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "bench/papers/op/conjugate_gradient.h"
-#include "bench/papers/op/sor.h"
+#include "bench/papers/op/solvers/conjugate_gradient.h"
+#include "bench/papers/op/solvers/sor.h"
 
 /* Each kind: its first step from nothing, and its iterations. */
 static const struct {

@@ -5,7 +5,7 @@
 
 #include "base/matrix.h"
 #include "base/status.h"
-#include "register/posteriors.h"
+#include "register/terms/posteriors.h"
 #include "runtime/device/host.h"
 
 typedef struct errors {
