@@ -66,7 +66,7 @@ def main():
     parser.add_argument("clvox", help="the program")
     parser.add_argument("files", nargs="*", metavar="FILE.md",
                         default=[os.path.join(BENCH, os.pardir, "doc", "devices.md"),
-                                 *(os.path.join(BENCH, name) for name in ("README.md", "accuracy.md", "suspicion.md"))])
+                                 *(os.path.join(BENCH, name) for name in ("tables.md", "accuracy.md", "suspicion.md"))])
     parser.add_argument("--check", action="store_true", help="change nothing; exit code 1 where a table is not so")
     parser.add_argument("--records", nargs="+", help="bench compare: of these, from bench/, instead of those that are named")
     options = parser.parse_intermixed_args()

@@ -99,20 +99,13 @@ def verdict(best, method):
 
 
 # Measured by hand.
-SEARCHES = """The white matter was denoised with `--search radius`. On the torus, the CSG part and the gyroid with noise of 0.4 voxels
-and on this hippocampus, its surfaces lie 0.016 to 0.031 voxels (rms) from those of the global search; on the three
-shapes they are 1, 3 and 4% farther from the truth."""
+SEARCHES = """The white matter was denoised with `--search radius`, which ends 1 to 4% farther from the truth than the global search on three shapes
+with noise of 0.4 voxels."""
 
 # Further segmentations, measured by hand.
 OTHERS = """Marching cubes cuts off 0.4 to 1.0% of the labels' voxel volume; the denoised surfaces are within 0.01 to 0.15% of it.
 
-Two input meshes are not manifold (edges shared by four triangles). For these, the topology of the signed distance on the
-grid is kept: 2 components and Euler characteristic -2 for the ventricle, 3 and -8 for the white matter, which ends at -10
-because parts of it are narrower than the output's quarter voxels.
-
-Four labels (17, 53, 4 and 43) of both fs_bert_1mm and fs_swm_1mm give closed surfaces whose volume is within 0.03% of
-the voxels'; six of the eight keep their topology. Both ventricles of bert lose an island of fewer than 27 voxels, which
-is taken for noise; `--topology keep` keeps it."""
+Two input meshes are not manifold (edges shared by four triangles); the topology of the signed distance is kept there."""
 
 
 def real_verdict(real):
@@ -139,37 +132,12 @@ def provenance(o):
     return "; ".join(text + [f"{p} {metadata.version(p)}" for p in ("numpy", "scipy", "vtk")])
 
 
-DEFAULTS = """## Behind the defaults
+DEFAULTS = """## How well the volume can be known
 
-Figures are rms distances on the shapes above.
-
-- **Level.** In a noisy mesh the surface passes midway through the vertices, in a noisy mask midway through the voxels
-  near the boundary; a noise-free mask keeps its voxel volume.
-- **Second pass** for meshes with more than 0.16 voxels of noise: the first result decides which patches are alike, and
-  the input's are averaged. With noise of 0.4: boxes 0.129 to 0.109, CSG part 0.138 to 0.131, gyroid 0.142 to 0.135.
-- **Topology.** With more than 0.23 voxels of noise, a loop, island or cavity is removed if shifting the level by twice
-  the noise removes it. Each is tested separately, so nothing is joined or cut off.
-- **Grid.** Meshes are denoised on voxels of 0.7 of their edge length; voxels of the full length cost up to 22% on the
-  hippocampus and white matter.
-- **Detail** that averaging removed is added back where its mean over 0.8 voxels exceeds what noise leaves, except on
-  noisy masks, where neighbouring errors are correlated. Staircases of hippocampus and white matter: 9% closer.
-- **`--search radius`** against the global search on noisy edges: torus 0.176 and 0.168, boxes 0.236 and 0.227, gyroid
-  0.238 and 0.225, white matter 0.317 and 0.301, hippocampus 0.277 for both; always the true topology.
-
-Without gain: other strengths, 192 neighbours, patches turned into the frame of the normal, a coarser output mesh, a
-second pass on noisy masks, and other ways to place the level.
-
-## How well the volume can be known
-
-A noise-free mask keeps its voxel volume. The hippocampus has 2768 voxels, 0.63% fewer than the shape it was drawn from,
-and its surface encloses 2768.03 mm^3. All other cases without edge noise are within 0.5% of the truth.
-
-With 1 voxel of white edge noise no method can know the volume to 0.5%: even with the shape and the noise known, the
-level is uncertain by at least 1 / sqrt(1.81 area) voxels (Cramer-Rao bound). The table shows what this means for the
-volume, the error of the most likely level of the true shape on four masks, and clvox on the first mask and, as rms,
-on six; all its results have one component and the true Euler characteristic. Noise also puts 3 to 7% too many voxels
-inside a curved surface. clvox corrects for this, except where averaging flattens the surface: it ends
-0.4% above the most likely level on average (-0.1 to 0.9%), on the same mask. All figures are % of the volume.
+A noise-free mask keeps its voxel volume. With 1 voxel of white edge noise no method can know the volume to 0.5%: even if shape and
+noise are known, the level is uncertain by at least 1 / sqrt(1.81 area) voxels (Cramer-Rao bound). The table has, in % of the
+volume, that bound, the error of the most likely level of the true shape on four masks, and clvox on the first mask and, as rms, on
+six. All results have one component and the true Euler characteristic.
 
 | shape | area / volume | lowest standard deviation | true shape, four masks | clvox, the first | clvox, six masks, rms |
 |---|---|---|---|---|---|
@@ -179,9 +147,6 @@ inside a curved surface. clvox corrects for this, except where averaging flatten
 | gyroid | 0.40 | 0.47 | +0.81, -0.52, +0.96, +0.46 | @gyroid@ | 0.93 |
 | hippocampus | 0.57 | 1.06 | +1.41, +0.06, -1.08, +0.84 | @hippocampus@ | 1.33 |
 | white matter | 0.44 | 0.42 | -0.32, +0.56, +0.33, -0.40 | @white matter@ | 0.45 |
-
-Vertex noise of 0.4 voxels leaves the volume uncertain by at least 0.19% (white matter) to 0.47% (hippocampus); the mean
-true distance of the vertices is off by 0.02 to 0.72% of the volume on two meshes of each shape.
 """
 
 HEAD = """Made by `bench/surfaces.py` with fixed seeds. Six shapes with a known surface on 48^3 voxels of 1 mm: solids of

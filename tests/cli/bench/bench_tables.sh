@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Tables of doc/devices.md, bench/README.md and bench/suspicion.md that are made of records say what these hold.
+# Tables of doc/devices.md, bench/tables.md and bench/suspicion.md that are made of records say what these hold.
 #   bench_tables.sh PROGRAM TABLES      TABLES: bench/tables.py
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../lib.sh"
