@@ -61,8 +61,8 @@ static void note_labels(const clvox_apply_row *row, const clvox_apply_list_optio
     if (keeps_mass(o) || chosen || image->kind != CLVOX_KIND_SCALAR || image->hint == CLVOX_LABELS_NONE)
         return;
     const char *why = clvox_label_reason(image->hint);
-    snprintf(text, sizeof text, "%s: treated as a label map (%s); to treat it as an image, give %s", row->input,
-             why, o->forward ? "--mass" : "--interp linear");
+    snprintf(text, sizeof text, "%s: treated as a label map (%s); to treat it as an image, give %s",
+             row->input, why, o->forward ? "--mass" : "--interp linear");
     cJSON_DeleteItemFromObject(log, "taken_for_labels"); /* of a list, the last image's stays */
     cJSON_AddStringToObject(log, "taken_for_labels", why);
     if (hearer->log)

@@ -132,7 +132,8 @@ int clvox_warp_invert(clvox_context *ctx, const char *path, const clvox_volume *
     CLV_TRY(clvox_jacobian(ctx, warp, NULL, 0, NULL, summary));
     if (summary->folded > 0)
         snprintf(text, sizeof text,
-                 "WARNING: %s folds at %ld of %ld voxels, where it has no inverse; the error there is up to %.3g voxels",
+                 "WARNING: %s folds at %ld of %ld voxels, where it has no inverse; the error there is up to "
+                 "%.3g voxels",
                  path, summary->folded, summary->voxels, error[0]);
     else if (error[0] > 1)
         snprintf(text, sizeof text, "WARNING: the inverse of %s is off by up to %.3g voxels", path, error[0]);

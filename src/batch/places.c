@@ -70,8 +70,9 @@ int clv_places_check(clv_places *p, const char *list, const char *noun)
         const char *one = p->output[i].called, *other = p->output[i - 1].called;
         const bool spelt = strcmp(one, other) != 0;
         if (!strcmp(p->output[i - 1].place, p->output[i].place))
-            return clvox_fail(CLVOX_ERROR_DATA, "%s: two %s have the output %s%s%s%s", list ? list : "the list",
-                              noun, one, spelt ? " (also called " : "", spelt ? other : "", spelt ? ")" : "");
+            return clvox_fail(CLVOX_ERROR_DATA, "%s: two %s have the output %s%s%s%s",
+                              list ? list : "the list", noun, one, spelt ? " (also called " : "",
+                              spelt ? other : "", spelt ? ")" : "");
     }
     return CLVOX_OK;
 }

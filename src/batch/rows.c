@@ -165,7 +165,8 @@ static void *solve_on_device(void *user)
 {
     const solver *v = user;
     const clv_rows *r = v->run->rows;
-    const int few = clvox_threads() < ENOUGH_JOBS ? clvox_threads() : ENOUGH_JOBS, room = r->jobs > 0 ? r->jobs : few;
+    const int few = clvox_threads() < ENOUGH_JOBS ? clvox_threads() : ENOUGH_JOBS,
+              room = r->jobs > 0 ? r->jobs : few;
     step *saved[CLV_ROWS_JOBS] = {NULL}, *next = next_step(v);
     for (int solved = 0; next && !clvox_files_full() && !show(v->run); solved++) {
         step *now = next;
@@ -212,8 +213,8 @@ int clv_rows_make(const clv_rows *rows, clvox_context *const *contexts, int coun
     return run.stopped ? clvox_fail(CLVOX_ERROR_STOPPED, "interrupted") : CLVOX_OK;
 }
 
-int clv_rows_close(const clv_rows *r, int status, const char *path, void (*print)(FILE *to, const void *what),
-                   int *written)
+int clv_rows_close(const clv_rows *r, int status, const char *path,
+                   void (*print)(FILE *to, const void *what), int *written)
 {
     char message[2048];
     snprintf(message, sizeof message, "%s", clvox_message());
@@ -226,8 +227,8 @@ int clv_rows_close(const clv_rows *r, int status, const char *path, void (*print
         return clvox_fail((clvox_status)status, "%s", message);
     if (full && path)
         return clvox_fail(CLVOX_ERROR_FILE,
-                          "%s: there is no room for it on its disk; make room, and the same command makes the %ss "
-                          "that are missing",
+                          "%s: there is no room for it on its disk; make room, and the same command makes "
+                          "the %ss that are missing",
                           full, r->noun);
     if (full)
         return clvox_fail(CLVOX_ERROR_FILE,

@@ -23,7 +23,8 @@ static char *in(const char *name)
     return path[at];
 }
 
-static const clvox_grid grid = {.size = {5, 4, 3}, .to_ras = {{2, 0, 0, 1}, {0, 3, 0, -2}, {0, 0, 1.5, 0}, {0, 0, 0, 1}}};
+static const clvox_grid grid = {.size = {5, 4, 3},
+                                .to_ras = {{2, 0, 0, 1}, {0, 3, 0, -2}, {0, 0, 1.5, 0}, {0, 0, 0, 1}}};
 
 /* Two frames; voxels count up. */
 static void put_image(const char *name)
@@ -85,7 +86,10 @@ static void what_is_complete_stays(void **state)
     o.user = &h;
     const clvox_apply_row rows[] = {{.input = in("i.nii"), .output = in("out/a.nii")},
                                     {.input = in("gone.nii"), .output = in("out/b.nii")},
-                                    {.input = in("i.nii"), .output = in("c.nii"), .transform = own, .transforms = 2}};
+                                    {.input = in("i.nii"),
+                                     .output = in("c.nii"),
+                                     .transform = own,
+                                     .transforms = 2}};
     clvox_apply_rows *l = NULL;
     (void)state;
     assert_int_equal(clvox_apply_rows_make(rows, 3, &o, &l), CLVOX_OK);
@@ -105,7 +109,8 @@ static void what_is_complete_stays(void **state)
     assert_float_equal(value("c.nii", 2, 61), 61.5f, 1e-5f); /* there and back */
     put_image("gone.nii");
     assert_int_equal(clvox_apply_list(l, &o, harness_context()), CLVOX_OK);
-    assert_true(l->row[0].state == CLVOX_PAIR_PRESENT && l->row[1].state == CLVOX_PAIR_DONE && !l->row[1].message);
+    assert_true(l->row[0].state == CLVOX_PAIR_PRESENT && l->row[1].state == CLVOX_PAIR_DONE &&
+                !l->row[1].message);
     /* One frame is another result. */
     o.frame = 1;
     assert_int_equal(clvox_apply_list(l, &o, harness_context()), CLVOX_OK);
@@ -122,8 +127,11 @@ static void voxels_are_carried(void **state)
     o.forward = 1;
     o.landing = CLVOX_LANDING_MASS;
     char *own[] = {in("shift.txt")};
-    const clvox_apply_row row = {
-        .input = in("i.nii"), .output = in("f.nii"), .reference = in("i.nii"), .transform = own, .transforms = 1};
+    const clvox_apply_row row = {.input = in("i.nii"),
+                                 .output = in("f.nii"),
+                                 .reference = in("i.nii"),
+                                 .transform = own,
+                                 .transforms = 1};
     clvox_apply_rows *l = NULL;
     (void)state;
     assert_int_equal(clvox_apply_rows_make(&row, 1, &o, &l), CLVOX_OK);
@@ -135,7 +143,8 @@ static void voxels_are_carried(void **state)
     clvox_apply_rows_destroy(&l);
 }
 
-static void refused(const char *sentence, const clvox_apply_row *rows, int count, const clvox_apply_list_options *o)
+static void refused(const char *sentence, const clvox_apply_row *rows, int count,
+                    const clvox_apply_list_options *o)
 {
     clvox_apply_rows *l = NULL;
     assert_true(clvox_apply_rows_make(rows, count, o, &l) < 0);
@@ -184,7 +193,8 @@ int main(void)
     harness_open();
     put_image("i.nii");
     assert_int_equal(clvox_affine_write(shift, CLVOX_AFFINE_ITK, in("shift.txt")), CLVOX_OK);
-    test_case(what_is_complete_stays, "images are resampled, stopped, taken up, and left as they are once complete");
+    test_case(what_is_complete_stays,
+              "images are resampled, stopped, taken up, and left as they are once complete");
     test_case(voxels_are_carried, "voxels are carried forward, and without a summary all is made again");
     test_case(lists_that_make_no_sense, "lists that make no sense are a sentence each, and leave nothing");
     return test_run("apply list", tear_down);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chains of transforms from files, and images that are resampled through them, as far as `clvox apply` and lists
- * share that. */
+/* Chains of transforms from files, and images that are resampled through them, as far as `clvox apply` and
+ * lists share that. */
 #ifndef CLVOX_COMMAND_CHAIN_H
 #define CLVOX_COMMAND_CHAIN_H
 
@@ -18,11 +18,12 @@ typedef struct clvox_hearer {
 /* clvox_record_input, with its remarks said, too. */
 CLVOX_API void clvox_input_note(cJSON *log, const char *path, const clvox_hearer *hearer);
 
-/* Transforms named as FILE, FILE,-1 or, as in ANTs, [FILE,1]; a composite is as many links as it has parts, the
- * word identity none. A zeroed chain is empty. */
+/* Transforms named as FILE, FILE,-1 or, as in ANTs, [FILE,1]; a composite is as many links as it has parts,
+ * the word identity none. A zeroed chain is empty. */
 enum { CLVOX_MAX_LINKS = 128, CLVOX_MAX_WORDS = 64 };
 typedef struct clvox_chain {
-    const char *fixed, *moving; /* set before it is read: the images between which it leads, NULL: not known */
+    /* Set before it is read: the images between which it leads, NULL: not known. */
+    const char *fixed, *moving;
     clvox_transform *transform[CLVOX_MAX_LINKS];
     clvox_link link[CLVOX_MAX_LINKS];
     const char *word[CLVOX_MAX_LINKS]; /* the file of each */
@@ -31,8 +32,8 @@ typedef struct clvox_chain {
     int files;
 } clvox_chain;
 
-/* Reads volumes and the chain of these words (none: chain may be NULL) side by side. On failure what was read is
- * released. */
+/* Reads volumes and the chain of these words (none: chain may be NULL) side by side. On failure what was read
+ * is released. */
 CLVOX_API int clvox_chain_load(const clvox_input *inputs, int count, const char *const *words, int word_count,
                                clvox_chain *chain);
 /* Puts the inverses in the place of the warps that are to be inverted. */
@@ -40,8 +41,8 @@ CLVOX_API int clvox_chain_invert(clvox_context *context, clvox_chain *chain, con
 /* Frees what it holds. */
 CLVOX_API void clvox_chain_free(clvox_chain *chain);
 
-/* The inverse of a warp, numerically, on the device. Warns where the warp folds and where the inverse is off by
- * more than a voxel; fails, naming path, where it is off on average. error: as of clvox_invert. */
+/* The inverse of a warp, numerically, on the device. Warns where the warp folds and where the inverse is off
+ * by more than a voxel; fails, naming path, where it is off on average. error: as of clvox_invert. */
 CLVOX_API int clvox_warp_invert(clvox_context *context, const char *path, const clvox_volume *warp,
                                 clvox_volume **out, double error[2], clvox_jacobian_summary *summary,
                                 const clvox_hearer *hearer);
