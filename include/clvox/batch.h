@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many images at once: tables that list them, the folders of BIDS, and lists of pairs.
+/* Many images at once: tables that list them, the folders of BIDS, lists of pairs, and lists of images to
+ * resample.
  *
  * Tables have a header and columns separated by tabs. A tab, a line end and a backslash in a field are
  * written \t, \n, \r and \\, and read back. Tables separated by commas (the header has no tab) are read as
@@ -8,10 +9,13 @@
 #define CLVOX_BATCH_H
 
 #include <stddef.h>
+#include <stdint.h>
 
+#include "clvox/apply.h"
 #include "clvox/atlas.h"
 #include "clvox/registration.h"
 #include "clvox/status.h"
+#include "clvox/tensor.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -142,6 +146,68 @@ CLVOX_API int clvox_register_list(clvox_pairs *pairs, const clvox_pairs_options 
 
 /* Releases pairs and sets *pairs to NULL. NULL is legal. */
 CLVOX_API void clvox_pairs_destroy(clvox_pairs **pairs);
+
+/* ---- lists of images --------------------------------------------------------- */
+
+/* An image to resample, and what became of it. */
+typedef struct clvox_apply_row {
+    char *input, *output, *reference; /* files */
+    char **transform; /* FILE, or FILE,-1 or [FILE,1] for its inverse; the last one is applied first */
+    int transforms;
+    clvox_pair_state state;
+    char *message; /* why it failed; NULL: it did not */
+    uint64_t key;  /* the library's: of all that the result depends on */
+} clvox_apply_row;
+
+typedef struct clvox_apply_rows {
+    clvox_apply_row *row;
+    int count;
+    char *list; /* the table they come from; NULL: none */
+    int summary_written;
+} clvox_apply_rows;
+
+/* How images are resampled. */
+typedef struct clvox_apply_list_options {
+    size_t size; /* of this struct, as clvox_apply_list_defaults sets it */
+    const clvox_apply_options *apply; /* NULL: the defaults */
+    int forward;                      /* 1: they are carried by clvox_forward instead, with this */
+    clvox_landing landing;
+    clvox_tensor_order order; /* of tensors whose files do not say it, read and written; AUTO: they do */
+    int frame;                /* only this volume of a series; -1: all */
+    const char *reference;    /* of rows that have none */
+    const char *const *transform; /* of rows that have none, as theirs */
+    int transforms;
+    /* A table of the outcome, by which a later run knows what is complete; NULL: none, and all are made. */
+    const char *summary;
+    int jobs; /* images that are written at once while the next are resampled; 0: the threads, at most 4 */
+    /* Lines for the user: level 0 warnings, 1 remarks. NULL: none. */
+    clvox_log log;
+    clvox_progress progress; /* before each image. Not 0: nothing more is begun. */
+    void *user;
+} clvox_apply_list_options;
+
+/* The size, frame -1, and 0 for the rest. */
+CLVOX_API void clvox_apply_list_defaults(clvox_apply_list_options *options);
+
+/* The images of a table: columns input, output and, if wanted, reference and transforms, with ; between
+ * these. Images are not opened. Fails where two images have one output, or it is a file that one of them
+ * reads. On success *out is the caller's, for clvox_apply_rows_destroy. CLVOX_ERROR_FILE, CLVOX_ERROR_FORMAT
+ * and CLVOX_ERROR_DATA. */
+CLVOX_API int clvox_apply_rows_read(const char *table, const clvox_apply_list_options *options,
+                                    clvox_apply_rows **out);
+
+/* The same of rows whose files and transforms are set. */
+CLVOX_API int clvox_apply_rows_make(const clvox_apply_row *rows, int count,
+                                    const clvox_apply_list_options *options, clvox_apply_rows **out);
+
+/* Resamples the images that are not complete. While the device has one, the next is read and the last ones
+ * are written. The outcome is in the rows and in options->summary. CLVOX_ERROR_DATA where some failed,
+ * CLVOX_ERROR_STOPPED, CLVOX_ERROR_FILE where a disk is full; the same call then goes on. */
+CLVOX_API int clvox_apply_list(clvox_apply_rows *rows, const clvox_apply_list_options *options,
+                               clvox_context *context);
+
+/* Releases rows and sets *rows to NULL. NULL is legal. */
+CLVOX_API void clvox_apply_rows_destroy(clvox_apply_rows **rows);
 
 #ifdef __cplusplus
 }

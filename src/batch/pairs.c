@@ -7,12 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/options.h"
-#include "base/place.h"
 #include "base/status.h"
 #include "batch/pair.h"
+#include "batch/places.h"
 #include "clvox/command/bids.h"
 #include "clvox/command/derivative.h"
 #include "clvox/command/table.h"
@@ -154,77 +153,28 @@ static int read_row(void *user, int line, const char *const *field)
 
 /* ---- places ------------------------------------------------------------------ */
 
-/* A file that a pair will write, by its place, and what the list calls it. */
-typedef struct named {
-    char *place;
-    const char *output;
-} named;
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const named *)a)->place, ((const named *)b)->place);
-}
-
-static int by_place(const void *a, const void *b)
-{
-    const struct stat *x = a, *y = b;
-    return x->st_dev != y->st_dev ? (x->st_dev > y->st_dev) - (x->st_dev < y->st_dev)
-                                  : (x->st_ino > y->st_ino) - (x->st_ino < y->st_ino);
-}
-
 /* No two pairs write the same files, and none writes what another reads. */
 static int check_places(const making *m)
 {
-    enum { INPUTS = 5 };
-    int status = CLVOX_OK, places = 0, files = 0;
+    int status = CLVOX_OK;
     const clvox_pairs *l = m->pairs;
-    named *file = calloc((size_t)l->count, CLVOX_PAIR_ENDS * sizeof *file);
-    struct stat *place = calloc((size_t)l->count, INPUTS * sizeof *place), info;
+    clv_places places = {.inputs = 0};
     clvox_end ends[CLVOX_PAIR_ENDS];
     char path[PATH_MAX];
-    if (!file || !place) {
-        status = out_of_memory();
-        goto end;
-    }
     for (int i = 0; i < l->count; i++) {
         const clvox_pair *one = &l->pair[i];
-        const char *const input[INPUTS] = {one->fixed, one->moving, one->fixed_mask, one->moving_mask,
-                                           one->labels};
-        for (int k = 0; k < INPUTS; k++)
-            if (input[k] && !stat(input[k], &place[places]))
-                places++;
-    }
-    qsort(place, (size_t)places, sizeof *place, by_place);
-    for (int i = 0; i < l->count; i++) {
-        clv_pair_ends(&l->pair[i], m->options, &m->registration, ends);
+        const char *const input[] = {one->fixed, one->moving, one->fixed_mask, one->moving_mask, one->labels};
+        for (size_t k = 0; k < sizeof input / sizeof *input; k++)
+            CLV_TRY(clv_places_input(&places, input[k]));
+        clv_pair_ends(one, m->options, &m->registration, ends);
         for (const clvox_end *e = ends; e->end; e++) {
-            snprintf(path, sizeof path, "%s%s", l->pair[i].names->prefix, e->end);
-            file[files] = (named){clv_place(path), l->pair[i].output};
-            if (!file[files++].place) {
-                status = out_of_memory();
-                goto end;
-            }
-            if (stat(path, &info) || !bsearch(&info, place, (size_t)places, sizeof *place, by_place))
-                continue;
-            status =
-                clvox_fail(CLVOX_ERROR_FILE, "%s: is an input of the list and would be overwritten", path);
-            goto end;
+            snprintf(path, sizeof path, "%s%s", one->names->prefix, e->end);
+            CLV_TRY(clv_places_output(&places, path, one->output));
         }
     }
-    qsort(file, (size_t)files, sizeof *file, by_name);
-    for (int i = 1; i < files; i++)
-        if (!strcmp(file[i - 1].place, file[i].place)) {
-            const bool spelt = strcmp(file[i - 1].output, file[i].output) != 0;
-            status = clvox_fail(CLVOX_ERROR_DATA, "%s: two pairs have the output %s%s%s%s",
-                                l->list ? l->list : "the list", file[i].output, spelt ? " (also called " : "",
-                                spelt ? file[i - 1].output : "", spelt ? ")" : "");
-            goto end;
-        }
+    status = clv_places_check(&places, l->list, "pairs");
 end:
-    for (int i = 0; file && i < files; i++)
-        free(file[i].place);
-    free(file);
-    free(place);
+    clv_places_free(&places);
     return status;
 }
 

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many pairs in one process. Each context solves one while its next is read and its last ones are written. */
+/* Many pairs in one process, as rows of a list. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>
-#include <pthread.h>
-#include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,57 +16,29 @@
 #include "base/status.h"
 #include "batch/pair.h"
 #include "batch/pairs.h"
+#include "batch/rows.h"
 #include "clvox/clvox.h"
 #include "clvox/command/table.h"
 #include "clvox/files.h"
 
-enum { MOST_JOBS = 64, ENOUGH_JOBS = 4 }; /* compressing takes longer than a device needs for small images */
-
-/* A pair on its way. */
-typedef struct job {
-    clv_pair pair;
-    clvox_pair *row;
-    int threads; /* that write its files: those of all devices write side by side */
-    int claim;   /* the file that tells other processes that this one makes the pair */
-    pthread_t thread;
-    bool apart;
-    int status;
-    char message[2048];
-} job;
-
-/* The pairs that wait, and the devices that take them. */
+/* The pairs that wait. */
 typedef struct work {
     clvox_pairs *pairs;
     const clvox_pairs_options *options;
     clvox_register_options registration;
     const cJSON *head;
     const clvox_context *first;
-    int contexts;
-    pthread_mutex_t lock;                /* guards the ones below, and callbacks */
-    int next, waiting, begun, elsewhere; /* elsewhere: pairs that other processes make */
-    double fraction;
-    char stage[64];
-    atomic_bool stopped;
+    int waiting, elsewhere; /* elsewhere: pairs that other processes make */
+    clv_rows rows;
 } work;
 
-typedef struct solver {
-    work *work;
-    clvox_context *ctx;
-    pthread_t thread;
-} solver;
-
-static void say(const clvox_pairs_options *o, int level, const char *format, ...) CLVOX_PRINTF(3, 4);
-static void say(const clvox_pairs_options *o, int level, const char *format, ...)
-{
-    char line[PATH_MAX + 2048];
-    va_list args;
-    if (!o->log)
-        return;
-    va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    o->log(o->user, level, line);
-}
+/* A pair on its way. */
+typedef struct job {
+    clv_pair pair;
+    clvox_pair *row;
+    const work *work;
+    int claim; /* the file that tells other processes that this one makes the pair */
+} job;
 
 /* ---- what is there already ----------------------------------------------- */
 
@@ -225,197 +194,83 @@ static void fail(clvox_pair *one, const char *message)
     one->message = strdup(message);
 }
 
-static int keep(job *j, int status)
+static int read_pair(void *user)
 {
-    j->status = status;
-    if (status < 0) /* the sentence belongs to this thread: take it along */
-        snprintf(j->message, sizeof j->message, "%s", clvox_message());
-    return status;
+    return clv_pair_read(&((job *)user)->pair);
 }
 
-static void *read_pair(void *user)
+static int solve_pair(void *user)
 {
-    job *j = user;
-    keep(j, clv_pair_read(&j->pair));
-    return NULL;
+    return clv_pair_solve(&((job *)user)->pair);
 }
 
-static void *save_pair(void *user)
+static int save_pair(void *user)
 {
-    job *j = user;
-    const int before = clvox_threads_own(j->threads);
-    keep(j, clv_pair_save(&j->pair));
-    clvox_threads_own(before);
-    return NULL;
+    return clv_pair_save(&((job *)user)->pair);
 }
 
-static void begin(job *j, void *(*what)(void *))
-{
-    j->apart = !pthread_create(&j->thread, NULL, what, j);
-    if (!j->apart)
-        what(j);
-}
-
-static void wait_for(job *j)
-{
-    if (j->apart)
-        pthread_join(j->thread, NULL);
-    j->apart = false;
-}
-
-/* Tells how far the run is, and hears whether it goes on. */
-static int tell(work *w, const char *stage, double fraction)
-{
-    if (w->options->progress && !w->stopped) {
-        pthread_mutex_lock(&w->lock);
-        if (stage) {
-            snprintf(w->stage, sizeof w->stage, "%s", stage);
-            w->fraction = fraction;
-        }
-        const clvox_step step = {
-            .stage = w->stage, .fraction = w->fraction, .level = -1, .iteration = -1, .metric = NAN};
-        if (w->options->progress(w->options->user, &step))
-            w->stopped = true;
-        pthread_mutex_unlock(&w->lock);
-    }
-    return w->stopped;
-}
-
-static int look(void *user, const clvox_step *step)
-{
-    (void)step;
-    return tell(user, NULL, 0);
-}
-
-static job *job_of(work *w, clvox_context *ctx, clvox_pair *one, int claim)
+static job *job_of(const work *w, clvox_pair *one, clvox_context *ctx, clv_run *run)
 {
     job *j = calloc(1, sizeof *j);
-    if (!j) {
-        leave_pair(one, claim);
+    if (!j)
         return NULL;
-    }
     j->row = one;
-    j->claim = claim;
-    j->threads = (clvox_threads() + w->contexts - 1) / w->contexts;
-    j->pair = (clv_pair){.row = one, .options = w->options, .ctx = ctx, .look = look, .user = w};
+    j->work = w;
+    j->pair = (clv_pair){.row = one, .options = w->options, .ctx = ctx, .look = clv_rows_look, .user = run};
     j->pair.work.options = w->registration;
     j->pair.log = cJSON_Duplicate(w->head, true);
     char *key = key_of(w, one);
     cJSON_AddStringToObject(j->pair.log, "pair", key ? key : "");
     cJSON_free(key);
-    begin(j, read_pair);
+    return j;
+}
+
+/* Takes a pair that waits, if no other process has it or has made it by now. */
+static void *begin_pair(void *list, int row, clvox_context *ctx, clv_run *run)
+{
+    work *w = list;
+    clvox_pair *one = &w->pairs->pair[row];
+    job *j = NULL;
+    if (one->state != CLVOX_PAIR_WAITING)
+        return NULL;
+    const int claim = claim_pair(one);
+    if (claim == TAKEN)
+        w->elsewhere++;
+    else if (is_present(w, one))
+        one->state = CLVOX_PAIR_PRESENT;
+    else
+        j = job_of(w, one, ctx, run);
+    if (j)
+        j->claim = claim;
+    else
+        leave_pair(one, claim);
     return j;
 }
 
 /* Its row is what stays of it. */
-static void finish(const work *w, job **at)
+static void end_pair(void *user, int status, const char *message)
 {
-    job *j = *at;
-    if (!j)
-        return;
-    wait_for(j);
+    job *j = user;
     if (cJSON_GetObjectItem(j->pair.log, "result"))
         take_result(j->row, j->pair.log);
-    if (j->status >= 0) {
+    if (status >= 0) {
         j->row->state = CLVOX_PAIR_DONE;
-    } else if (j->status != CLVOX_ERROR_STOPPED) {
-        fail(j->row, j->message);
-        say(w->options, 1, "%s: failed: %s", j->row->output, j->message);
+    } else if (status != CLVOX_ERROR_STOPPED) {
+        fail(j->row, message);
+        clv_rows_say(&j->work->rows, 1, "%s: failed: %s", j->row->output, message);
     }
     clv_pair_free(&j->pair);
     leave_pair(j->row, j->claim);
     free(j);
-    *at = NULL;
 }
 
 /* ---- the run ------------------------------------------------------------- */
 
-/* The next pair that waits, being read; NULL: there is none, or no memory for it. */
-static job *next_job(const solver *s)
+static int solve_all(work *w, clvox_context *const *contexts, int count)
 {
-    work *w = s->work;
-    clvox_pair *one = NULL;
-    int claim = UNCLAIMED;
-    pthread_mutex_lock(&w->lock);
-    for (; !one && w->next < w->pairs->count; w->next++) {
-        clvox_pair *next = &w->pairs->pair[w->next];
-        if (next->state != CLVOX_PAIR_WAITING || (claim = claim_pair(next)) == TAKEN) {
-            w->elsewhere += next->state == CLVOX_PAIR_WAITING;
-            continue;
-        }
-        if (is_present(w, next)) { /* by now */
-            next->state = CLVOX_PAIR_PRESENT;
-            leave_pair(next, claim);
-            continue;
-        }
-        one = next;
-    }
-    pthread_mutex_unlock(&w->lock);
-    return one ? job_of(w, s->ctx, one, claim) : NULL;
-}
-
-static int show(work *w)
-{
-    char text[64];
-    pthread_mutex_lock(&w->lock);
-    const int begun = w->begun++;
-    pthread_mutex_unlock(&w->lock);
-    snprintf(text, sizeof text, "pair %d of %d", begun + 1, w->waiting);
-    return tell(w, text, (double)begun / w->waiting);
-}
-
-/* Keeps a device busy: while it solves a pair, its next one is read and its last ones are written. Once a
- * disk is full no further pair is solved. */
-static void *solve_on_device(void *user)
-{
-    const solver *s = user;
-    work *w = s->work;
-    const int few = clvox_threads() < ENOUGH_JOBS ? clvox_threads() : ENOUGH_JOBS,
-              room = w->options->jobs > 0 ? w->options->jobs : few;
-    job *saved[MOST_JOBS] = {NULL}, *next = next_job(s), *now = NULL;
-    for (int solved = 0; next && !clvox_files_full() && !show(w); solved++) {
-        now = next;
-        wait_for(now);
-        next = next_job(s);
-        if (now->status >= 0)
-            keep(now, clv_pair_solve(&now->pair));
-        finish(w, &saved[solved % room]); /* the oldest */
-        if (now->status >= 0)
-            begin(now, save_pair);
-        saved[solved % room] = now;
-    }
-    if (next) { /* read and not solved: it waits */
-        wait_for(next);
-        next->status = CLVOX_ERROR_STOPPED;
-    }
-    for (int i = 0; i < room; i++)
-        finish(w, &saved[i]);
-    finish(w, &next);
-    return NULL;
-}
-
-static int solve_all(work *w, clvox_context *const *contexts)
-{
-    int started = 1;
-    solver *solvers = calloc((size_t)w->contexts, sizeof *solvers);
-    if (!solvers)
-        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    solvers[0] = (solver){.work = w, .ctx = contexts[0]};
-    /* Fewer threads than devices is slower, not wrong. */
-    for (; started < w->contexts; started++) {
-        solvers[started] = (solver){.work = w, .ctx = contexts[started]};
-        if (pthread_create(&solvers[started].thread, NULL, solve_on_device, &solvers[started]))
-            break;
-    }
-    solve_on_device(&solvers[0]);
-    for (int i = 1; i < started; i++)
-        pthread_join(solvers[i].thread, NULL);
-    free(solvers);
-    if (w->stopped)
-        return clvox_fail(CLVOX_ERROR_STOPPED, "interrupted");
-    if (clvox_files_full())
-        return CLVOX_OK;
-    int waiting = 0;
+    int waiting = 0, status = clv_rows_make(&w->rows, contexts, count);
+    if (status < 0 || clvox_files_full())
+        return status;
     for (int i = 0; i < w->pairs->count; i++) {
         clvox_pair *one = &w->pairs->pair[i];
         if (one->state == CLVOX_PAIR_WAITING && w->elsewhere && is_present(w, one))
@@ -425,13 +280,13 @@ static int solve_all(work *w, clvox_context *const *contexts)
     if (waiting > w->elsewhere)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     if (waiting)
-        say(w->options, 1, "%d pairs are with other processes that have this list", waiting);
+        clv_rows_say(&w->rows, 1, "%d pairs are with other processes that have this list", waiting);
     return CLVOX_OK;
 }
 
 static void print_summary(FILE *to, const void *what)
 {
-    const clvox_pairs *l = what;
+    const clvox_pairs *l = ((const work *)what)->pairs;
     fprintf(to, "fixed\tmoving\toutput\tstatus\tmetric_before\tmetric_"
                 "after\tncc\tfolded\tseconds\tsuspicions\tmessage\n");
     for (int i = 0; i < l->count; i++) {
@@ -514,12 +369,12 @@ int clvox_register_list(clvox_pairs *l, const clvox_pairs_options *o, clvox_cont
     CLV_GIVEN(l, o, contexts);
     int status = clv_options_sized(o, sizeof *o), failed = 0;
     cJSON *head = NULL;
-    work w = {.pairs = l, .options = o, .contexts = count, .lock = PTHREAD_MUTEX_INITIALIZER};
+    work w = {.pairs = l, .options = o};
     if (status < 0)
         return status;
-    if (count < 1 || !contexts[0] || o->jobs > MOST_JOBS)
+    if (count < 1 || !contexts[0] || o->jobs > CLV_ROWS_JOBS)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "a list needs pairs and a context, and at most %d jobs",
-                          MOST_JOBS);
+                          CLV_ROWS_JOBS);
     w.first = contexts[0];
     w.registration = clv_pairs_registration(o);
     l->summary_written = l->page_written = 0;
@@ -531,32 +386,26 @@ int clvox_register_list(clvox_pairs *l, const clvox_pairs_options *o, clvox_cont
     }
     w.head = head;
     find_present(&w);
-    say(o, 1, "plan     %d pairs, %d of them complete", l->count, l->count - w.waiting);
+    w.rows = (clv_rows){.noun = "pair",
+                        .list = &w,
+                        .count = l->count,
+                        .waiting = w.waiting,
+                        .jobs = o->jobs,
+                        .begin = begin_pair,
+                        .read = read_pair,
+                        .solve = solve_pair,
+                        .save = save_pair,
+                        .end = end_pair,
+                        .log = o->log,
+                        .progress = o->progress,
+                        .user = o->user};
+    clv_rows_say(&w.rows, 1, "plan     %d pairs, %d of them complete", l->count, l->count - w.waiting);
     if (o->dry_run)
         goto end;
     CLV_TRY(clvox_folders_make(l->summary));
     sweep(&w);
-    status = solve_all(&w, contexts);
-    char message[256];
-    snprintf(message, sizeof message, "%s", clvox_message());
-    const int written = clvox_table_write(l->summary, print_summary, l);
-    l->summary_written = written >= 0;
-    if (status < 0) {
-        if (status == CLVOX_ERROR_STOPPED && written >= 0)
-            say(o, 1, "%s says which pairs are done: the same command makes the others", l->summary);
-        status = clvox_fail((clvox_status)status, "%s", message);
-        goto end;
-    }
-    const char *full = clvox_files_full();
-    if (full) {
-        status =
-            clvox_fail(CLVOX_ERROR_FILE,
-                       "%s: there is no room for it on its disk; make room, and the same command makes the "
-                       "pairs that are missing",
-                       full);
-        goto end;
-    }
-    CLV_TRY(written);
+    status = solve_all(&w, contexts, count);
+    CLV_TRY(clv_rows_close(&w.rows, status, l->summary, print_summary, &l->summary_written));
     if (l->page)
         CLV_TRY(clv_pairs_page(l, o, head));
     for (int i = 0; i < l->count; i++)
@@ -566,6 +415,5 @@ int clvox_register_list(clvox_pairs *l, const clvox_pairs_options *o, clvox_cont
             clvox_fail(CLVOX_ERROR_DATA, "%d of %d pairs failed; %s says why", failed, l->count, l->summary);
 end:
     cJSON_Delete(head);
-    pthread_mutex_destroy(&w.lock);
     return status;
 }

@@ -30,6 +30,9 @@ void cli_bar_show(cli_bar *bar, double fraction, const char *text);
  * Ctrl-C. */
 int cli_bar_stage(void *user, const clvox_step *step);
 
+/* A clvox_log of lists: user is a cli_bar. Level 0 is said in any case, the others as remarks. */
+void cli_bar_hear(void *user, int level, const char *line);
+
 void cli_bar_end(cli_bar *bar);
 
 /* The clvox_progress of a context: a bar, or lines from 30 s on, of functions that have no callback, unless

@@ -14,6 +14,7 @@
 #include "cli/status.h"
 #include "cli/team.h"
 #include "clvox/apply.h"
+#include "clvox/command/chain.h"
 #include "clvox/command/inputs.h"
 #include "clvox/command/record.h"
 #include "clvox/command/results.h"
@@ -109,9 +110,8 @@ int cmd_tensor_measures(command *cli, int argc, char **argv);
 /* Remark number `at`, from 0, that a context has made; NULL: there is none yet. */
 const char *cli_heard(int at);
 
-/* Default of --jobs: the threads, at most 4. */
+/* The most that --jobs takes. */
 enum { CLI_MOST_JOBS = 64 };
-int cli_default_jobs(void);
 
 /* --at-once, of verbs that register many. */
 enum { CLI_MOST_AT_ONCE = 16 };
@@ -125,6 +125,8 @@ void cli_print(const command *cli, const char *format, ...) CLVOX_PRINTF(2, 3);
 void cli_remark(const command *cli, int level, const char *format, ...) CLVOX_PRINTF(3, 4);
 /* A remark that matters for the result: on standard error unless -q, and among "remarks" in the log. */
 void cli_note(command *cli, const char *format, ...) CLVOX_PRINTF(2, 3);
+/* A clvox_log: user is the command. Level 0 is said in any case, level n as a remark of the level before. */
+void cli_hear(void *user, int level, const char *line);
 /* Seconds since some moment, of a clock that nobody sets. */
 double cli_seconds(void);
 /* "1.4 GiB" in a buffer of at least 32 characters; returns it. */
@@ -203,23 +205,16 @@ void cli_log_output(command *cli, const char *path);
 /* Writes the log to path ("-": standard output). */
 int cli_write_log(command *cli, const char *path);
 
-/* A chain of -t options: FILE, FILE,-1 or, as ANTs has it, [FILE,1]; a composite is as many links as it has
- * parts, the word identity none. */
-enum { CLI_MAX_LINKS = 128 };
-typedef struct cli_chain {
-    const char *fixed, *moving; /* set before it is read: the images between which it leads, NULL: not known */
-    clvox_transform *transform[CLI_MAX_LINKS];
-    clvox_link link[CLI_MAX_LINKS];
-    const char *word[CLI_MAX_LINKS]; /* what was typed for each */
-    int count;
-} cli_chain;
+/* A chain of -t options. */
+enum { CLI_MAX_LINKS = CLVOX_MAX_LINKS };
+typedef clvox_chain cli_chain;
 int cli_read_chain(command *cli, const cli_texts *texts, cli_chain *out);
 void cli_chain_free(cli_chain *chain);
 
 /* A volume to read. */
 enum { CLI_AS_MASK = CLVOX_AS_MASK, CLI_AS_LABELS = CLVOX_AS_LABELS };
 typedef clvox_input cli_input;
-/* Reads volumes (at most CLI_MAX_TEXTS) and a chain (texts NULL: none) side by
+/* Reads volumes and a chain (texts NULL: none) side by
  * side and, where device is set, opens the device meanwhile and inverts the warps of the chain that are to be.
  * On failure what was read is released. */
 int cli_load(command *cli, const cli_input *inputs, int count, const cli_texts *texts, cli_chain *chain,

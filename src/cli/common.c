@@ -17,19 +17,12 @@
 #include "cli/warm.h"
 #include "clvox/files.h"
 #include "clvox/kernels.h"
-#include "clvox/threads.h"
 
 double cli_seconds(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-int cli_default_jobs(void)
-{
-    enum { ENOUGH = 4 }; /* compressing takes longer than a device needs for small images */
-    return clvox_threads() < ENOUGH ? clvox_threads() : ENOUGH;
 }
 
 char *cli_bytes(double bytes, char *out)
@@ -62,6 +55,20 @@ void cli_remark(const command *cli, int level, const char *format, ...)
     va_start(args, format);
     vfprintf(stderr, format, args);
     va_end(args);
+}
+
+void cli_hear(void *user, int level, const char *line)
+{
+    const command *cli = user;
+    if (level > 0)
+        cli_remark(cli, level - 1, "%s\n", line);
+    else
+        fprintf(stderr, "clvox %s: %s\n", cli->verb, line);
+}
+
+void cli_bar_hear(void *user, int level, const char *line)
+{
+    cli_hear(((const cli_bar *)user)->cli, level, line);
 }
 
 void cli_note(command *cli, const char *format, ...)

@@ -3,20 +3,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/matrix.h"
-#include "clvox/threads.h"
 
-/* Enters an input into the log, and says what is odd about it. */
 static void log_input(command *cli, const char *path)
 {
-    const int remarks = clvox_record_input(cli->log, path);
-    const cJSON *list = cJSON_GetObjectItem(cli->log, "remarks");
-    const int count = cJSON_GetArraySize(list);
-    for (int i = count - remarks; i < count; i++)
-        cli_remark(cli, 0, "%s\n", cJSON_GetArrayItem(list, i)->valuestring);
+    clvox_input_note(cli->log, path, &(clvox_hearer){cli_hear, cli});
 }
 
 int cli_read_volume(command *cli, const char *path, clvox_volume **out)
@@ -45,20 +38,8 @@ int cli_invert_warp(command *cli, const char *path, const clvox_volume *warp, cl
 {
     int status;
     CLI_TRY(cli_open(cli));
-    status = clvox_invert(cli->ctx, warp, out, error);
-    if (status < 0)
-        return clvox_fail_in(status, path);
-    CLI_TRY(clvox_jacobian(cli->ctx, warp, NULL, 0, NULL, summary));
-    if (summary->folded > 0)
-        fprintf(stderr,
-                "clvox %s: WARNING: %s folds at %ld of %ld voxels, where it has no inverse; the error there is up to "
-                "%.3g voxels\n",
-                cli->verb, path, summary->folded, summary->voxels, error[0]);
-    else if (error[0] > 1)
-        fprintf(stderr, "clvox %s: WARNING: the inverse of %s is off by up to %.3g voxels\n", cli->verb, path, error[0]);
+    status = clvox_warp_invert(cli->ctx, path, warp, out, error, summary, &(clvox_hearer){cli_hear, cli});
 end:
-    if (status < 0)
-        clvox_volume_destroy(out);
     return status;
 }
 
@@ -239,98 +220,28 @@ int cli_read_chain(command *cli, const cli_texts *texts, cli_chain *out)
 
 void cli_chain_free(cli_chain *chain)
 {
-    for (int i = 0; i < CLI_MAX_LINKS; i++)
-        clvox_transform_destroy(&chain->transform[i]);
-    memset(chain, 0, sizeof *chain);
+    clvox_chain_free(chain);
 }
 
 /* ---- many at once ------------------------------------------------------- */
 
 typedef struct loading {
-    cli_input input[CLI_MAX_TEXTS];
-    int inputs;
-    char *file[CLI_MAX_TEXTS]; /* of the chain, without ,-1 */
-    bool inverse[CLI_MAX_TEXTS];
-    clvox_transform *part[CLI_MAX_TEXTS][CLI_MAX_LINKS]; /* what each file holds */
-    int parts[CLI_MAX_TEXTS];
-    clvox_grid fixed, moving; /* of size 0: not known */
-    cli_chain *chain;
+    const cli_input *inputs;
     int count;
+    const cli_texts *texts;
+    cli_chain *chain;
     int status;
     char message[1024];
 } loading;
 
-static int load_one(void *user, size_t index, int worker)
-{
-    loading *l = user;
-    (void)worker;
-    if (index >= (size_t)l->inputs) {
-        size_t i = index - (size_t)l->inputs;
-        if (!l->file[i]) /* identity */
-            return CLVOX_OK;
-        return clvox_transforms_read(l->file[i], l->fixed.size[0] ? &l->fixed : NULL,
-                                     l->moving.size[0] ? &l->moving : NULL, l->part[i], CLI_MAX_LINKS, &l->parts[i]);
-    }
-    return clvox_input_read(&l->input[index]);
-}
-
 static void *load_all(void *user)
 {
     loading *l = user;
-    /* If they cannot be read, reading them whole reports why. */
-    if (l->count && l->chain->fixed && clvox_grid_read(l->chain->fixed, &l->fixed) < 0)
-        l->fixed.size[0] = 0;
-    if (l->count && l->chain->moving && clvox_grid_read(l->chain->moving, &l->moving) < 0)
-        l->moving.size[0] = 0;
-    l->status = clvox_parallel((size_t)(l->inputs + l->count), load_one, l);
+    l->status = clvox_chain_load(l->inputs, l->count, l->texts ? l->texts->item : NULL,
+                                 l->texts ? l->texts->count : 0, l->chain);
     if (l->status < 0) /* the sentence belongs to this thread: take it along */
         snprintf(l->message, sizeof l->message, "%s", clvox_message());
     return NULL;
-}
-
-static int parse_chain(loading *l, const cli_texts *texts)
-{
-    int status = CLVOX_OK;
-    for (int i = 0; i < texts->count; i++, l->count++)
-        if (strcasecmp(texts->item[i], "identity") || !access(texts->item[i], F_OK))
-            CLI_TRY(clvox_link_word(texts->item[i], &l->file[i], &l->inverse[i]));
-end:
-    return status;
-}
-
-/* The links of all files, a composite's in its order, its inverse's the other way round. Where there is a device,
- * warps are inverted here, once, with a warning where that goes wrong. */
-static int make_links(command *cli, loading *l, const cli_texts *texts, bool device)
-{
-    int status = CLVOX_OK;
-    cli_chain *chain = l->chain;
-    for (int i = 0; i < l->count; i++)
-        for (int k = 0; k < l->parts[i]; k++) {
-            clvox_transform **part = &l->part[i][l->inverse[i] ? l->parts[i] - 1 - k : k];
-            if (chain->count == CLI_MAX_LINKS)
-                return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: there are more than %d transforms", l->file[i],
-                                  CLI_MAX_LINKS);
-            const bool now = device && l->inverse[i] && (*part)->is_warp;
-            if (now)
-                CLI_TRY(invert_in_place(cli, l->file[i], *part));
-            chain->transform[chain->count] = *part;
-            chain->link[chain->count] = (clvox_link){*part, l->inverse[i] && !now};
-            chain->word[chain->count] = texts->item[i];
-            chain->count++;
-            *part = NULL;
-        }
-end:
-    return status;
-}
-
-static void free_loading(loading *l)
-{
-    for (int i = 0; i < l->count; i++) {
-        free(l->file[i]);
-        for (int k = 0; k < l->parts[i]; k++)
-            clvox_transform_destroy(&l->part[i][k]);
-    }
-    free(l);
 }
 
 int cli_load(command *cli, const cli_input *inputs, int count, const cli_texts *texts, cli_chain *chain,
@@ -338,43 +249,28 @@ int cli_load(command *cli, const cli_input *inputs, int count, const cli_texts *
 {
     int status = CLVOX_OK, opened = CLVOX_OK;
     pthread_t thread;
-    loading *l = calloc(1, sizeof *l);
-    if (!l)
-        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    l->inputs = count;
-    l->chain = chain;
-    for (int i = 0; i < count; i++) {
-        l->input[i] = inputs[i];
-        *inputs[i].out = NULL;
-    }
-    if (texts)
-        CLI_TRY(parse_chain(l, texts));
+    loading l = {.inputs = inputs, .count = count, .texts = texts, .chain = chain};
     if (device)
         cli_drivers(cli); /* changes the environment, which other threads look at */
     /* The device is opened in this thread and the files are read in another:
      * drivers are at home in the thread that stays. */
-    bool apart = device && !pthread_create(&thread, NULL, load_all, l);
+    bool apart = device && !pthread_create(&thread, NULL, load_all, &l);
     if (device)
         opened = cli_open(cli);
     if (apart)
         pthread_join(thread, NULL);
     else
-        load_all(l);
-    if (l->status < 0) {
-        status = clvox_fail((clvox_status)l->status, "%s", l->message);
-        goto end;
-    }
-    CLI_TRY(opened);
+        load_all(&l);
+    CLI_TRY(l.status < 0 ? clvox_fail((clvox_status)l.status, "%s", l.message) : opened);
     for (int i = 0; i < count; i++)
         if (inputs[i].path)
             log_input(cli, inputs[i].path);
-    for (int i = 0; i < l->count; i++)
-        if (l->file[i])
-            log_input(cli, l->file[i]);
-    if (texts)
-        CLI_TRY(make_links(cli, l, texts, device));
+    for (int i = 0; texts && i < chain->files; i++)
+        if (chain->file[i])
+            log_input(cli, chain->file[i]);
+    if (texts && device)
+        status = clvox_chain_invert(cli->ctx, chain, &(clvox_hearer){cli_hear, cli});
 end:
-    free_loading(l);
     for (int i = 0; status < 0 && i < count; i++)
         clvox_volume_destroy(inputs[i].out);
     if (status < 0 && texts)

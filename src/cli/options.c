@@ -346,6 +346,29 @@ static int check_needs(const cli_option *const *rows, const bool *given, int cou
     return CLVOX_OK;
 }
 
+/* Whether options are given to a kind of argument that they are for. */
+static int check_kinds(const cli_option *const *rows, const bool *given, int count, const char *kind)
+{
+    for (int i = 0; i < count; i++) {
+        const char *kinds = given[i] ? rows[i]->kinds : NULL;
+        char list[256] = "";
+        bool among = !kinds || !kind;
+        for (const char *word = kinds; !among && word;) {
+            const size_t length = strcspn(word, "|"), used = strlen(list);
+            among = strlen(kind) == length && !strncmp(kind, word, length);
+            snprintf(list + used, sizeof list - used, "%s%.*s",
+                     word == kinds         ? ""
+                     : word[length] == '|' ? ", "
+                                           : " and ",
+                     (int)length, word);
+            word = word[length] ? word + length + 1 : NULL;
+        }
+        if (!among)
+            return cli_misuse("--%s belongs to %s", rows[i]->name, list);
+    }
+    return CLVOX_OK;
+}
+
 int cli_parse(command *cli, const cli_usage *usage, int argc, char **argv, char ***rest, int *count)
 {
     const cli_option everywhere[] = {
@@ -449,6 +472,8 @@ int cli_parse(command *cli, const cli_usage *usage, int argc, char **argv, char 
     if (*count > usage->most)
         return cli_misuse("%s: not an option, and not expected here", (*rest)[usage->most]);
     if ((status = check_needs(rows, given, n)) < 0)
+        return status;
+    if (usage->kind && (status = check_kinds(rows, given, n, usage->kind(*count ? **rest : NULL))) < 0)
         return status;
     for (int i = 0; i < *count; i++)
         if ((status = cli_claim_input(cli, (*rest)[i])) < 0)

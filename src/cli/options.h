@@ -44,6 +44,7 @@ typedef struct cli_option {
     clvox_option_group group;
     bool basic;        /* in the short --help; where no option of a verb is, all are */
     const char *needs; /* the options, "points|surface", one of which it belongs to; NULL: it stands alone */
+    const char *kinds; /* "images|pair": the kinds of the first argument that it belongs to; NULL: all */
 } cli_option;
 
 /* The options of a verb and its arguments; doc/help says what it does. */
@@ -56,6 +57,8 @@ typedef struct cli_usage {
     const char *const *without; /* rows of `more` that the verb does not take, ends with NULL; NULL: it takes all */
     const struct cli_subcommand *words; /* with options of their own, or NULL; ends with name NULL */
     int least, most;      /* arguments that are not options */
+    /* The kind of the first of them (NULL: there is none), for the column `kinds`; NULL: not known. */
+    const char *(*kind)(const char *argument);
     bool devices;         /* --device may name several */
     /* The options structs whose values --help shows as defaults (NULL: those of the tables), and a call that
      * sets them by what was typed beside --help. */

@@ -53,7 +53,7 @@ json r.json 'j["result"]["landmarks"]["largest_after_mm"] < 1e-6'
 
 begin "impossible requests are refused in a sentence"
 exits 2 clvox register --surface fixed.obj,moving.obj -o x --linear affine; says 'without images nothing gives a linear part'
-exits 2 clvox register --surface fixed.obj,moving.obj -o x --fixed-mask m.nii; says 'fixed-mask belongs to images'
+exits 2 clvox register --surface fixed.obj,moving.obj -o x --fixed-mask m.nii; says 'fixed-mask belongs to --fixed, --posteriors and --list'
 exits 2 clvox register --surface fixed.obj,moving.obj -o x --weight 2; says '1 weights for 0 channels'
 exits 2 clvox register --surface fixed.obj,moving.obj -o x --deform unbiased; says 'unbiased has no term of shapes'
 exits 2 clvox register --surface fixed.obj,moving.obj -o x --width 2vox; says 'a length in mm'

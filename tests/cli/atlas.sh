@@ -465,7 +465,7 @@ cmp -s l1.nii kept/template_labels.nii.gz || complain "labels of the list were o
 exits 2 clvox atlas -o x s1.nii --inverse; says '--inverse'
 exits 2 clvox atlas -o x s1.nii --weights 1,2; says '1 numbers above 0'
 exits 2 clvox atlas -o x s1.nii s2.nii --weights 1,0; says '2 numbers above 0'
-exits 2 clvox atlas -o x --list lists/list.tsv --weights 1; says 'a column .weight'
+exits 2 clvox atlas -o x --list lists/list.tsv --weights 1; says 'weights belongs to images'
 exits 2 clvox atlas -o x s1.nii --regress age; says 'regress needs --at'
 exits 2 clvox atlas -o x --list ages.tsv --regress age --at 2,x --bandwidth 1; says '--at 2,x: numbers'
 exits 1 clvox atlas -o x --list ages.tsv --regress weight --at 2 --bandwidth 1; one_sentence; says 'no column .weight'

@@ -159,9 +159,9 @@ exists c_truth_distance.nii.gz; absent c_noisy_mask.nii.gz; absent c_noisy.surf.
 
 begin "phantoms: usage errors exit with 2"
 exits 2 clvox phantom surface:cone -o x; says 'surface:sphere'
-exits 2 clvox phantom surface:cube -o x --labels l.nii; says 'mask'
+exits 2 clvox phantom surface:cube -o x --labels l.nii; says 'labels belongs to images'
 exits 2 clvox phantom surface:cube -o x --noise 1x2; says '--noise'
-exits 2 clvox phantom surface:cube -o x --correlation 1; says '--correlation'
+exits 2 clvox phantom surface:cube -o x --correlation 1; says 'correlation belongs to --noise'
 exits 2 clvox phantom ball -o x.nii --noise 0.3vox; says '--noise'
 
 begin "denoise: a noisy mask comes nearer to the truth, its volume and topology stay"

@@ -123,8 +123,8 @@ for f in by_fsl by_mrtrix; do
     near difference 0 2e-8
 done
 exits 2 clvox phantom tensor:steps -o x --directions 5; says '5'
-exits 2 clvox phantom tensor:steps -o x --noise 3; says 'takes --snr'
-exits 2 clvox phantom ball -o x.nii --snr 3; says 'belong to tensor'
+exits 2 clvox phantom tensor:steps -o x --noise 3; says 'noise belongs to images, pair and surface:'
+exits 2 clvox phantom ball -o x.nii --snr 3; says 'snr belongs to tensor:'
 
 begin "apply: tensors turn with the tissue, and come out in the order they came in"
 printf '1 0.4 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 1\n' > shear.txt

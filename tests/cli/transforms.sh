@@ -223,7 +223,7 @@ for i in range(-9, 10):
         for k in range(-9, 10):
             print(i, j, k, sep=",")
 P
-exits 0 clvox apply --points middle.csv -t folded.nii,-1 -o m.csv -q; says 'folded.nii,-1 has no inverse at [0-9]* of 6859 points'
+exits 0 clvox apply --points middle.csv -t folded.nii,-1 -o m.csv -q; says 'folded.nii has no inverse at [0-9]* of 6859 points'
 exits 0 clvox apply --points middle.csv -t p_truth_warp.nii.gz,-1 -o m.csv -q; quiet
 rm m.csv; exits 1 clvox apply --points middle.csv -t far.nii,-1 -o m.csv; one_sentence; says 'no inverse at any'; absent m.csv
 

@@ -56,6 +56,24 @@ done
 exits 2 clvox apply -i a.nii -r a.nii -o x.nii --inverse; says '--inverse belongs to --pair PREFIX$'
 exits 2 clvox atlas -o x a.nii --at 2; says '--at belongs to --regress COLUMN$'
 exits 2 clvox surface mesh a.nii -o x.ply --above; says '--above belongs to --level VALUE$'
+begin "an option of one kind of argument is refused with another"
+kinds() { belongs=$1; shift; exits 2 clvox "$@" -o x; silent; says "^clvox [a-z ]*: $belongs\$"; absent x; }
+kinds '--noise belongs to images, pair and surface:...' phantom warp --noise 1
+kinds '--correlation belongs to surface:...' phantom pair --noise 1 --correlation 1
+kinds '--amplitude belongs to warp and pair' phantom tensor:rings --amplitude 2
+kinds '--affine belongs to images and pair' phantom surface:cube --affine a.txt
+kinds '--labels belongs to images' phantom pair --labels l.nii
+kinds '--inverse belongs to warp' phantom pair --inverse i.nii.gz
+for option in snr directions b noise-kind; do
+    value=9; [ $option != noise-kind ] || value=rician
+    kinds "--$option belongs to tensor:..." phantom ball --$option $value
+done
+kinds '--amount belongs to unsharp' filter sobel a.nii --amount 1
+kinds '--band belongs to meshes' surface distance a.nii --band 1
+kinds '--iso belongs to volumes' surface distance a.ply --iso 1
+kinds '--voxel belongs to meshes' surface denoise a.nii --voxel 1
+mkdir bids; kinds '--weights belongs to images' atlas bids --weights 1; rmdir bids
+exits 2 clvox phantom sphere -o x --snr 1; says 'sphere: not known'
 
 begin "options: misspelt, shortened, without and with too many values"
 for name in a.nii a.NII.GZ a.mhd a.nrrd.gz a.gii a.lta.json; do exits 2 clvox register -f f.nii -m m.nii -o $name; says 'is the name of a file; give'; done
@@ -192,7 +210,7 @@ exits 2 clvox register -f a.nii -m a.nii -o r --metric lncc+0mi; says 'weights o
 exits 2 clvox register -f a.nii -m a.nii -o r --metric mi+mi+mi+mi+mi; says 'more than 4 metrics'
 exits 2 clvox register -f a.nii -m a.nii -o r --metric lncc+tweed; says 'the choices are'
 exits 2 clvox register -f a.nii -m a.nii -o r --deform unbiased --metric ssd+ncc; says 'compares by one metric'
-exits 2 clvox register --surface a.gii,b.gii -o r --level-fixed-mask a.nii; says 'belongs to images'
+exits 2 clvox register --surface a.gii,b.gii -o r --level-fixed-mask a.nii; says 'belongs to --fixed and --list'
 exits 2 clvox register -f a.nii -m a.nii -o r --gradient half; says 'true|local'
 exits 2 clvox register -f a.nii -m a.nii -o r --mind-weight -1; says 'not from 0'
 exits 2 clvox register -f a.nii -m a.nii -o r --total-sigma 1mm; says 'voxels'

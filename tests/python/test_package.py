@@ -524,6 +524,40 @@ def lists():
     refused(["folder"], clvox.register_list, pairs)
 
 
+@case("a list of images has the command's files, and is taken up where it was left")
+def applied():
+    command("phantom", "pair", "-o", "al", "--size", "13x12x11", "--spacing", "3x3x3.5mm")
+    images = [("al_moving.nii.gz", "applied/a.nii", None, ["al_truth_warp.nii.gz"]),
+              {"input": "al_gone.nii.gz", "output": "applied/deep/b.nii", "transforms": clvox.inverse("al_truth_warp.nii.gz")}]
+    rest = {"reference": "al_fixed.nii.gz", "summary": "applied.tsv"}
+    made = clvox.apply_list(images, **rest)
+    assert [one.state for one in made] == ["done", "failed"] and "al_gone.nii.gz: cannot be opened" in made[1].message
+    assert made[1].transforms == ["al_truth_warp.nii.gz,-1"] and made[0].message is None
+    command("apply", "-i", "al_moving.nii.gz", "-r", "al_fixed.nii.gz", "-t", "al_truth_warp.nii.gz", "-o", "al.nii")
+    assert equal(clvox.read("applied/a.nii"), "al.nii")
+    shutil.copy("al_moving.nii.gz", "al_gone.nii.gz")
+    assert [one.state for one in clvox.apply_list(images, **rest)] == ["present", "done"]
+    with open("applied_rows.tsv", "w", encoding="utf-8") as file:
+        file.write("input\toutput\ttransforms\nal_moving.nii.gz\tapplied/a.nii\tal_truth_warp.nii.gz\n")
+    assert clvox.apply_list("applied_rows.tsv", **rest)[0].state == "present"
+    assert clvox.apply_list("applied_rows.tsv", **rest, interp="nearest")[0].state == "done"
+    command("apply", "-i", "al_fixed.nii.gz", "-r", "al_moving.nii.gz", "-t", "al_truth_warp.nii.gz", "--forward", "--mass", "-o", "al.nii")
+    clvox.apply_list([("al_fixed.nii.gz", "applied/f.nii")], "al_moving.nii.gz", "al_truth_warp.nii.gz", forward="mass")
+    assert equal(clvox.read("applied/f.nii"), "al.nii")
+
+    def interrupt(step):
+        assert step.stage == "image 1 of 1"
+        raise KeyboardInterrupt
+    try:
+        clvox.apply_list("applied_rows.tsv", **rest, progress=interrupt)
+        raise AssertionError("it went on")
+    except KeyboardInterrupt:
+        pass
+    refused(["no age"], clvox.apply_list, [{"input": "a", "age": "b"}])
+    refused(["two images have the output"], clvox.apply_list, [images[0]] * 2, "al_fixed.nii.gz")
+    refused(["there is no reference"], clvox.apply_list, [("a", "b")])
+
+
 @case("what a template takes is predicted")
 def atlas_plans():
     few = {"quick": True, "linear": "translation", "iterations": (2, 2), "shrink": "2x1", "rounds": 1, "linear_rounds": 1}

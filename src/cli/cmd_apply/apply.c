@@ -2,53 +2,21 @@
 /* Parsing, and one image. */
 #include "cli/cmd_apply/apply.h"
 
-int cli_apply_make(command *cli, const cli_apply *a, clvox_volume **out)
+/* Resamples one image. */
+static int apply_one(command *cli, const clvox_apply_row *row, const cli_texts *transforms,
+                     const clvox_apply_list_options *o)
 {
     int status = CLVOX_OK;
-    bool named = a->order != CLVOX_TENSOR_AUTO;
-    clvox_volume *image = NULL, *reference = NULL;
-    cli_chain chain = {.fixed = a->reference, .moving = a->image};
-    const cli_input inputs[] = {{named ? NULL : a->image, &image, a->mass ? 0 : CLI_AS_LABELS},
-                                {a->reference, &reference, 0}};
-    *out = NULL;
-    CLI_TRY(cli_load(cli, inputs, 2, &a->transforms, &chain, true));
-    if (named)
-        CLI_TRY(cli_read_tensor(cli, a->image, a->order, &image));
-    cli_apply_check_order(cli, a, &image->grid, &reference->grid, &chain);
-    if (a->frame >= 0) {
-        clvox_volume *one = NULL;
-        status = clvox_volume_frame(image, a->frame, &one);
-        CLI_TRY(status < 0 ? clvox_fail_in(status, a->image) : status);
-        clvox_volume_destroy(&image);
-        image = one;
-    }
-    if (!a->mass && a->how.interpolation == CLVOX_INTERPOLATE_AUTO && image->kind == CLVOX_KIND_SCALAR &&
-        image->hint != CLVOX_LABELS_NONE) {
-        cli_remark(cli, 0, "%s: treated as a label map (%s); to treat it as an image, give %s\n", a->image,
-                   clvox_label_reason(image->hint), a->forward ? "--mass" : "--interp linear");
-        cJSON_DeleteItemFromObject(cli->log, "taken_for_labels"); /* of a list, the last image's stays */
-        cJSON_AddStringToObject(cli->log, "taken_for_labels", clvox_label_reason(image->hint));
-    }
-    if (a->forward) {
-        CLI_TRY(clvox_forward(cli->ctx, image, &reference->grid, chain.link, chain.count,
-                              a->mass ? CLVOX_LANDING_MASS : CLVOX_LANDING_MEAN, a->how.outside, out));
-        CLI_TRY(clvox_volume_set_output(*out, image, a->mass ? 0 : a->how.outside, a->how.output));
-        goto end;
-    }
-    CLI_TRY(clvox_apply_with(cli->ctx, image, &reference->grid, chain.link, chain.count, &a->how, out));
+    clvox_apply_work w = {.image = NULL};
+    cli_input inputs[CLVOX_APPLY_INPUTS];
+    clvox_apply_inputs(row, o, &w, inputs);
+    CLI_TRY(cli_load(cli, inputs, CLVOX_APPLY_INPUTS, transforms, &w.chain, true));
+    CLI_TRY(clvox_apply_solve(cli->ctx, row, o, &w, cli->log, &(clvox_hearer){cli_hear, cli}));
+    CLI_TRY(clvox_apply_write(row, o, &w));
+    cli_log_output(cli, row->output);
 end:
-    if (status < 0)
-        clvox_volume_destroy(out);
-    cli_chain_free(&chain);
-    clvox_volume_destroy(&image);
-    clvox_volume_destroy(&reference);
+    clvox_apply_work_free(&w);
     return status;
-}
-
-int cli_apply_write(const cli_apply *a, const clvox_volume *out)
-{
-    return a->order != CLVOX_TENSOR_AUTO ? clvox_tensor_write(out, a->order, a->out)
-                                         : clvox_volume_write(out, a->out);
 }
 
 int cmd_apply(command *cli, int argc, char **argv)
@@ -59,28 +27,30 @@ int cmd_apply(command *cli, int argc, char **argv)
                                                   CLVOX_INTERPOLATE_LANCZOS, CLVOX_INTERPOLATE_GAUSSIAN};
     static const clvox_reorientation kinds[] = {CLVOX_REORIENT_AUTO, CLVOX_REORIENT_FINITE_STRAIN,
                                                 CLVOX_REORIENT_PRINCIPAL, CLVOX_REORIENT_NONE};
-    const char *points = NULL, *shape[CLI_SHAPE_KINDS] = {NULL}, *list = NULL, *summary = NULL;
-    const char *pair = NULL;
+    const char *points = NULL, *shape[CLI_SHAPE_KINDS] = {NULL}, *list = NULL, *pair = NULL;
+    const char *image = NULL, *out = NULL;
     char word[2][CLI_PAIR_ROOM];
-    bool inverse = false;
-    cli_apply a = {.frame = -1};
-    int jobs = 0, interp = 0, reorient = 0, frames = 0, order = CLVOX_TENSOR_AUTO, output = CLVOX_OUTPUT_AUTO;
+    bool inverse = false, forward = false, mass = false;
+    cli_texts transforms = {.count = 0};
+    clvox_apply_list_options o;
+    int interp = 0, reorient = 0, frames = 0, order = CLVOX_TENSOR_AUTO, output = CLVOX_OUTPUT_AUTO;
     double outside = 0;
+    clvox_apply_list_defaults(&o);
     const cli_option options[] = {
-        {"input", 'i', CLI_TEXT, &a.image, "IMAGE", "the volume to resample, 3-D or 4-D",
+        {"input", 'i', CLI_TEXT, &image, "IMAGE", "the volume to resample, 3-D or 4-D",
          CLVOX_GROUP_IMAGES, .basic = true},
-        {"reference", 'r', CLI_TEXT, &a.reference, "REFERENCE", "the volume whose grid the output takes",
+        {"reference", 'r', CLI_TEXT, &o.reference, "REFERENCE", "the volume whose grid the output takes",
          CLVOX_GROUP_IMAGES, .basic = true},
-        {"transform", 't', CLI_REPEAT, &a.transforms, "FILE[,-1]",
+        {"transform", 't', CLI_REPEAT, &transforms, "FILE[,-1]",
          "a transform, the last one applied first, as in ANTs; ,-1 inverts it",
          CLVOX_GROUP_IMAGES, .basic = true},
         {"pair", 0, CLI_TEXT, &pair, "PREFIX", "the chain of `clvox register -o PREFIX`, instead of -t",
          CLVOX_GROUP_IMAGES, .basic = true},
         {"inverse", 0, CLI_FLAG, &inverse, NULL, "its inverse, from FIXED to MOVING",
          CLVOX_GROUP_IMAGES, .basic = true, .needs = "pair"},
-        {"frame", 0, CLI_INTEGER, &a.frame, "N", "only this volume of a 4-D IMAGE, counted from 0",
+        {"frame", 0, CLI_INTEGER, &o.frame, "N", "only this volume of a 4-D IMAGE, counted from 0",
          CLVOX_GROUP_IMAGES, .basic = true},
-        {"output", 'o', CLI_OUT, &a.out, "OUT", "the file to write",
+        {"output", 'o', CLI_OUT, &out, "OUT", "the file to write",
          CLVOX_GROUP_IMAGES, .basic = true},
         {"interp", 0, CLI_CHOICE, &interp, "auto|linear|nearest|cubic|label|bspline|lanczos|gaussian",
          "auto: label for label images, else linear",
@@ -100,19 +70,19 @@ int cmd_apply(command *cli, int argc, char **argv)
          "order of a tensor's six volumes, in IMAGE and OUT (auto: tensors only where NIfTI's intent says "
          "so)",
          CLVOX_GROUP_QUALITY},
-        {"forward", 0, CLI_FLAG, &a.forward, NULL,
+        {"forward", 0, CLI_FLAG, &forward, NULL,
          "carry IMAGE's voxels through the chain instead: from fixed to moving",
          CLVOX_GROUP_QUALITY},
-        {"mass", 0, CLI_FLAG, &a.mass, NULL,
+        {"mass", 0, CLI_FLAG, &mass, NULL,
          "sum instead of mean, which preserves the integral",
          CLVOX_GROUP_QUALITY, .needs = "forward"},
         {"list", 0, CLI_TEXT, &list, "TABLE.tsv",
          "many images instead: a table with columns input, output, reference, transforms",
          CLVOX_GROUP_MANY, .basic = true},
-        {"summary", 0, CLI_OUT, &summary, "FILE.tsv",
+        {"summary", 0, CLI_OUT, &o.summary, "FILE.tsv",
          "one row per image; repeat the command to resume a stopped run",
          CLVOX_GROUP_MANY, .needs = "list"},
-        {"jobs", 0, CLI_INTEGER, &jobs, "N",
+        {"jobs", 0, CLI_INTEGER, &o.jobs, "N",
          "images written at once while the next is resampled (default: --threads, up to 4)",
          CLVOX_GROUP_MANY, .needs = "list"},
         {"points", 0, CLI_TEXT, &points, "IN.csv", "move points instead of resampling",
@@ -133,7 +103,6 @@ int cmd_apply(command *cli, int argc, char **argv)
     const cli_usage usage = {
         .options = options,
     };
-    clvox_volume *out = NULL;
     cli_chain chain = {.count = 0};
     char **rest;
     int unused, status = cli_parse(cli, &usage, argc, argv, &rest, &unused);
@@ -146,52 +115,52 @@ int cmd_apply(command *cli, int argc, char **argv)
             kind = &cli_shape_kinds[k];
             places++;
         }
-    if (list && (a.image || a.out || places))
+    if (list && (image || out || places))
         return cli_misuse(
             "--list names the images and the outputs: leave out -i, -o, --points, --surface and --curves");
-    if (pair && a.transforms.count)
+    if (pair && transforms.count)
         return cli_misuse("-t and --pair: one of them");
-    if (a.frame >= 0 && (list || places || order != CLVOX_TENSOR_AUTO))
+    if (o.frame >= 0 && (list || places || order != CLVOX_TENSOR_AUTO))
         return cli_misuse("--frame takes one volume of a series: leave out --list, --points, --surface, "
                           "--curves and --order");
-    if (jobs > CLI_MOST_JOBS)
-        return cli_misuse("--jobs %d: at most %d", jobs, CLI_MOST_JOBS);
-    if (!a.out && !list)
+    if (o.jobs > CLI_MOST_JOBS)
+        return cli_misuse("--jobs %d: at most %d", o.jobs, CLI_MOST_JOBS);
+    if (!out && !list)
         return cli_misuse("-o OUT is missing");
     if (places > 1)
         return cli_misuse("--points, --surface and --curves are separate runs: leave out one of them");
-    if (places && (a.image || a.reference))
+    if (places && (image || o.reference))
         return cli_misuse("--points, --surface and --curves take neither -i nor -r");
-    if (!places && !list && !a.image)
+    if (!places && !list && !image)
         return cli_misuse("-i IMAGE is missing");
-    if (!places && !list && !a.reference)
+    if (!places && !list && !o.reference)
         return cli_misuse("-r REFERENCE is missing");
-    if (a.forward && (places || interp || reorient || order != CLVOX_TENSOR_AUTO))
+    if (forward && (places || interp || reorient || order != CLVOX_TENSOR_AUTO))
         return cli_misuse(
             "--forward takes none of --points, --surface, --curves, --interp, --reorient and --order");
     if (pair)
-        CLI_TRY(cli_apply_pair(cli, pair, inverse, word, &a.transforms));
+        CLI_TRY(cli_apply_pair(cli, pair, inverse, word, &transforms));
     if (places) {
-        CLI_TRY(cli_read_chain(cli, &a.transforms, &chain));
-        status = points ? cli_apply_points(cli, &chain, points, frames == CLI_FRAME_RAS, a.out)
+        CLI_TRY(cli_read_chain(cli, &transforms, &chain));
+        status = points ? cli_apply_points(cli, &chain, points, frames == CLI_FRAME_RAS, out)
                         : cli_apply_shape(cli, &chain, kind, (cli_frames)frames,
-                                          shape[kind - cli_shape_kinds], a.out);
+                                          shape[kind - cli_shape_kinds], out);
         goto end;
     }
-    a.order = (clvox_tensor_order)order;
-    a.how = (clvox_apply_options){.size = sizeof(clvox_apply_options), .interpolation = methods[interp],
-                                  .outside = (float)outside,
-                                  .reorientation = kinds[reorient],
-                                  .output = (clvox_output)output};
-    if (list) {
-        status = cli_apply_list(cli, list, summary, jobs, &a);
-        goto end;
-    }
-    CLI_TRY(cli_apply_make(cli, &a, &out));
-    CLI_TRY(cli_apply_write(&a, out));
-    cli_log_output(cli, a.out);
+    const clvox_apply_options how = {.size = sizeof how, .interpolation = methods[interp],
+                                     .outside = (float)outside,
+                                     .reorientation = kinds[reorient],
+                                     .output = (clvox_output)output};
+    const clvox_apply_row row = {
+        .input = (char *)image, .reference = (char *)o.reference, .output = (char *)out};
+    o.apply = &how;
+    o.order = (clvox_tensor_order)order;
+    o.forward = forward;
+    o.landing = mass ? CLVOX_LANDING_MASS : CLVOX_LANDING_MEAN;
+    o.transform = transforms.item;
+    o.transforms = transforms.count;
+    status = list ? cli_apply_list(cli, list, &o) : apply_one(cli, &row, &transforms, &o);
 end:
     cli_chain_free(&chain);
-    clvox_volume_destroy(&out);
     return status;
 }

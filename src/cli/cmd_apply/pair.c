@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* apply --pair: the chain of a registration, found by the prefix of its files or among BIDS derivatives. And
- * whether a warp stands where it should beside an affine. */
+/* apply --pair: the chain of a registration, found by the prefix of its files or among BIDS derivatives. */
 #include <dirent.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -129,24 +128,4 @@ int cli_apply_pair(command *cli, const char *typed, bool inverse, char word[2][C
             out->item[out->count++] = word[i];
 end:
     return status;
-}
-
-void cli_apply_check_order(command *cli, const cli_apply *a, const clvox_grid *image,
-                           const clvox_grid *reference, const cli_chain *chain)
-{
-    if (chain->count != 2 || chain->transform[0]->is_warp == chain->transform[1]->is_warp ||
-        clvox_grid_equal(image, reference))
-        return;
-    const int warp = chain->transform[0]->is_warp ? 0 : 1;
-    const clvox_grid *grid = &chain->transform[warp]->warp->grid;
-    /* Named first it leads away from the reference, on whose grid it then lies; named last, from a space
-     * that the affine leads to. */
-    const bool wrong = clvox_grid_equal(grid, warp ? reference : image);
-    if (wrong)
-        cli_note(cli,
-                 "%s lies on the grid of %s: it seems to belong %s; after a registration the chain is "
-                 "-t WARP -t AFFINE, and backwards -t AFFINE,-1 -t INVERSE_WARP (--pair PREFIX, --pair "
-                 "PREFIX --inverse)",
-                 chain->word[warp], warp ? a->reference : a->image,
-                 warp ? "first, before the affine" : "last, behind the affine's inverse");
 }

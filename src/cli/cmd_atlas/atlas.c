@@ -435,6 +435,11 @@ static bool is_folder(const char *path)
     return !stat(path, &info) && S_ISDIR(info.st_mode);
 }
 
+static const char *kind_of(const char *argument)
+{
+    return !argument ? "a list" : is_folder(argument) ? "a BIDS folder" : "images";
+}
+
 /* The presets and the model whose defaults --help shows. */
 typedef struct help_request {
     const cli_atlas_request *request;
@@ -467,7 +472,7 @@ int cmd_atlas(command *cli, int argc, char **argv)
          CLVOX_GROUP_IMAGES, .basic = true},
         {"suffix", 0, CLI_TEXT, &r.suffix, "SUFFIX",
          "with a BIDS folder: use the images that end in _SUFFIX; T1w,T2w: two channels (default: T1w)",
-         CLVOX_GROUP_IMAGES},
+         CLVOX_GROUP_IMAGES, .kinds = "a BIDS folder"},
         {"channel-weights", 0, CLI_TEXT, &r.channel_weights, "W,W...",
          "weights of the channels in registrations, in order (default: equal)",
          CLVOX_GROUP_IMAGES},
@@ -475,8 +480,8 @@ int cmd_atlas(command *cli, int argc, char **argv)
          "start from this image and its grid (default: the mean); repeat for further channels",
          CLVOX_GROUP_IMAGES, .basic = true},
         {"weights", 0, CLI_TEXT, &r.weights, "W,W...",
-         "weights of the images in the averages, in order (default: 1)",
-         CLVOX_GROUP_IMAGES},
+         "weights of the images in the averages, in order (default: 1); a list has a column weight",
+         CLVOX_GROUP_IMAGES, .kinds = "images"},
         {"regress", 0, CLI_TEXT, &r.regress, "COLUMN",
          "templates along this covariate of the list, by Gaussian weights",
          CLVOX_GROUP_RESULT},
@@ -534,6 +539,7 @@ int cmd_atlas(command *cli, int argc, char **argv)
         .more_given = r.of_register,
         .without = without,
         .most = 1 << 20,
+        .kind = kind_of,
         .devices = true,
         .values = &o,
         .more_values = &o.registration,
@@ -563,13 +569,7 @@ int cmd_atlas(command *cli, int argc, char **argv)
         return cli_misuse("--list %s: is a folder; name a BIDS folder without --list", r.list);
     if (r.at_once > CLI_MOST_AT_ONCE)
         return cli_misuse("--at-once %d: at most %d", r.at_once, CLI_MOST_AT_ONCE);
-    if (r.suffix && !bids)
-        return cli_misuse("--suffix belongs to a BIDS folder");
     r.suffix = r.suffix ? r.suffix : "T1w";
-    if (r.weights && bids)
-        return cli_misuse("--weights belongs to images");
-    if (r.weights && r.list)
-        return cli_misuse("--weights belongs to images; a list has a column `weight`");
     if (r.regress && !((r.list || bids) && r.at_list && r.bandwidth > 0))
         return cli_misuse("--regress needs --at, a --bandwidth above 0, and --list or a BIDS folder");
     CLI_TRY(read_options(&r, &o));

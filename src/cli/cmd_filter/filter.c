@@ -48,16 +48,26 @@ static void log_filter(command *cli, const clvox_volume *in, int kind, const dou
         cJSON_AddNumberToObject(to, "amount", amount);
 }
 
+static const char *kind_of(const char *word)
+{
+    for (int i = 0; i < FILTERS; i++)
+        if (!strcmp(filters[i], word))
+            return filters[i];
+    return NULL;
+}
+
 int cmd_filter(command *cli, int argc, char **argv)
 {
     const char *out_path = NULL;
     clvox_numbers sigma = {.count = 0};
-    double amount = NAN;
+    double amount = 1;
     const cli_option options[] = {
         {"output", 'o', CLI_OUT, &out_path, "OUT", "the file to write"},
         {"sigma", 0, CLI_NUMBERS, &sigma, "Nmm|Nvox|NxNxNmm",
-         "gaussian, unsharp: standard deviation, for all axes or each; mm by default"},
-        {"amount", 0, CLI_NUMBER, &amount, "A", "unsharp: amount of detail added (default 1)"},
+         "gaussian, unsharp: standard deviation, for all axes or each; mm by default",
+         .kinds = "gaussian|unsharp"},
+        {"amount", 0, CLI_NUMBER, &amount, "A", "unsharp: amount of detail added (default 1)",
+         .kinds = "unsharp"},
         {0},
     };
     /* Filters with options of their own. */
@@ -76,6 +86,7 @@ int cmd_filter(command *cli, int argc, char **argv)
         .words = others,
         .least = 2,
         .most = 2,
+        .kind = kind_of,
     };
     for (const cli_subcommand *s = others; s->name && argc > 1; s++)
         if (!strcmp(argv[1], s->name)) {
@@ -95,16 +106,10 @@ int cmd_filter(command *cli, int argc, char **argv)
                           words[0]);
     if (!out_path)
         return cli_misuse("-o OUT is missing");
-    if (kind == SOBEL && sigma.count)
-        return cli_misuse("--sigma belongs to gaussian and unsharp");
-    if (kind != UNSHARP && !isnan(amount))
-        return cli_misuse("--amount belongs to unsharp");
     if (kind != SOBEL && !sigma.count)
         return cli_misuse("--sigma is missing: how wide is the Gaussian, as --sigma 2mm?");
     if (kind != SOBEL && (status = check_sigma(&sigma)) < 0)
         return status;
-    if (isnan(amount))
-        amount = 1;
     const bool voxels = sigma.unit == CLVOX_UNIT_VOXELS, each = sigma.count == 3;
     const double widths[3] = {sigma.value[0], sigma.value[each ? 1 : 0], sigma.value[each ? 2 : 0]};
     const cli_input inputs[] = {{words[1], &in, 0}};

@@ -178,33 +178,34 @@ static int read_grid(command *cli, const char *like, const clvox_numbers *size, 
 }
 
 /* Checks that the options fit the kind. */
-static int check_options(const request *r, const char *affine)
+static int check_options(const request *r)
 {
-    const bool tensor = r->kind >= KIND_TENSOR, surface = r->kind >= KIND_SURFACE && !tensor;
-    int status = cli_check_scan(&r->scan, tensor);
-    if (status < 0)
-        return status;
-    if (tensor && r->noise.count)
-        return cli_misuse("--noise belongs to images and surfaces; tensor:... takes --snr");
+    const bool surface = r->kind >= KIND_SURFACE && r->kind < KIND_TENSOR;
     if (r->noise.count > 1 || (r->noise.count && r->noise.value[0] < 0))
         return cli_misuse("--noise: one number, not negative");
     if (!surface && r->noise.unit != CLVOX_UNIT_NONE)
         return cli_misuse("--noise: images take a plain number, in their own unit");
-    if (!isnan(r->correlation) && (!surface || !r->noise.count))
-        return cli_misuse("--correlation belongs to the noise of surfaces");
     if (!isnan(r->correlation) && !(r->correlation >= 0 && r->correlation <= 16))
         return cli_misuse("--correlation %g: from 0 to 16 voxels", r->correlation);
-    if (!isnan(r->amplitude) && r->kind != KIND_WARP && r->kind != KIND_PAIR)
-        return cli_misuse("--amplitude belongs to warp and pair");
-    if (affine && (r->kind == KIND_WARP || surface || tensor))
-        return cli_misuse("--affine belongs to images and pair");
-    if (r->labels && (surface || tensor))
-        return cli_misuse("--labels belongs to images; surface:... and tensor:... always write a mask");
-    if (r->labels && r->kind >= KIND_WARP)
-        return cli_misuse("--labels belongs to images; pair always writes its labels");
-    if (r->inverse && r->kind != KIND_WARP)
-        return cli_misuse("--inverse belongs to warp; pair always writes the inverse");
-    return CLVOX_OK;
+    return cli_check_scan(&r->scan);
+}
+
+static int number_of(const char *word)
+{
+    int kind = 0;
+    while (kind < KINDS && strcmp(kinds[kind], word) != 0)
+        kind++;
+    return kind;
+}
+
+static const char *kind_of(const char *word)
+{
+    const int kind = number_of(word);
+    return kind < KIND_WARP      ? "images"
+           : kind < KIND_SURFACE ? kinds[kind]
+           : kind < KIND_TENSOR  ? "surface:..."
+           : kind < KINDS        ? "tensor:..."
+                                 : NULL;
 }
 
 int cmd_phantom(command *cli, int argc, char **argv)
@@ -225,36 +226,39 @@ int cmd_phantom(command *cli, int argc, char **argv)
         {"seed", 0, CLI_INTEGER, &seed, "N", "seed of texture, warp and noise (default 1)", .basic = true},
         {"noise", 0, CLI_NUMBERS, &r.noise, "SD",
          "standard deviation of noise: added to images, or as 0.3vox or 0.3mm to surfaces (default 0)",
-         .basic = true},
+         .basic = true, .kinds = "images|pair|surface:..."},
         {"correlation", 0, CLI_NUMBER, &r.correlation, "VOXELS",
-         "surfaces: Gaussian smoothing of the noise at the mask's edge (default 0: white noise)"},
+         "surfaces: Gaussian smoothing of the noise at the mask's edge (default 0: white noise)",
+         .needs = "noise", .kinds = "surface:..."},
         {"snr", 0, CLI_NUMBER, &r.scan.snr, "RATIO",
-         "tensors: b = 0 signal / noise (default 20; 0: no noise)", .basic = true},
+         "tensors: b = 0 signal / noise (default 20; 0: no noise)", .basic = true, .kinds = "tensor:..."},
         {"directions", 0, CLI_INTEGER, &r.scan.directions, "N",
-         "tensors: gradient directions, evenly spread (default 30)"},
-        {"b", 0, CLI_NUMBER, &r.scan.b, "S/MM2", "tensors: b-value (default 1000)"},
+         "tensors: gradient directions, evenly spread (default 30)", .kinds = "tensor:..."},
+        {"b", 0, CLI_NUMBER, &r.scan.b, "S/MM2", "tensors: b-value (default 1000)", .kinds = "tensor:..."},
         {"noise-kind", 0, CLI_CHOICE, &r.scan.noise, "rician|gaussian",
-         "tensors: rician as in magnitude images, or additive gaussian"},
+         "tensors: rician as in magnitude images, or additive gaussian", .kinds = "tensor:..."},
         {"amplitude", 0, CLI_NUMBERS, &amplitude, "MM",
-         "longest displacement (default: 5, or less where that could fold)", .basic = true},
+         "longest displacement (default: 5, or less where that could fold)", .basic = true,
+         .kinds = "warp|pair"},
         {"affine", 0, CLI_TEXT, &affine, "FILE", "apply this to the image too (pair: to the fixed image)",
-         .basic = true},
-        {"labels", 0, CLI_OUT, &r.labels, "FILE", "also write the label map", .basic = true},
-        {"inverse", 0, CLI_OUT, &r.inverse, "FILE", "warp: also write the inverse"},
+         .basic = true, .kinds = "images|pair"},
+        {"labels", 0, CLI_OUT, &r.labels, "FILE", "also write the label map, as pair always does",
+         .basic = true, .kinds = "images"},
+        {"inverse", 0, CLI_OUT, &r.inverse, "FILE", "warp: also write the inverse", .kinds = "warp"},
         {0},
     };
     const cli_usage usage = {
         .options = options,
         .least = 1,
         .most = 1,
+        .kind = kind_of,
     };
     char **kind;
     clvox_transform *transform = NULL;
     int count, status = cli_parse(cli, &usage, argc, argv, &kind, &count);
     if (status)
         return status;
-    for (r.kind = 0; r.kind < KINDS && strcmp(kinds[r.kind], *kind) != 0;)
-        r.kind++;
+    r.kind = number_of(*kind);
     if (r.kind == KINDS)
         return cli_misuse("%s: not known; the kinds are textured, ball, shells, constant, warp, pair and "
                           "surface:sphere, torus, cube, csg, gyroid, tensor:helix, rings, steps",
@@ -265,7 +269,7 @@ int cmd_phantom(command *cli, int argc, char **argv)
         return cli_misuse("--amplitude: one number, in mm");
     if (amplitude.count)
         r.amplitude = amplitude.value[0];
-    if ((status = check_options(&r, affine)) < 0)
+    if ((status = check_options(&r)) < 0)
         return status;
     r.seed = (uint64_t)seed;
     if (affine) {

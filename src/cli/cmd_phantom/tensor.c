@@ -7,10 +7,8 @@
 enum { DWI, TENSOR, FA, MASK, BVAL, BVEC, TABLE, FILES };
 enum { MOST_DIRECTIONS = 1000 };
 
-int cli_check_scan(const cli_scan *scan, bool tensor)
+int cli_check_scan(const cli_scan *scan)
 {
-    if (!tensor && (!isnan(scan->snr) || scan->directions || !isnan(scan->b) || scan->noise))
-        return cli_misuse("--snr, --directions, --b and --noise-kind belong to tensor:...");
     if (!isnan(scan->snr) && !(scan->snr >= 0))
         return cli_misuse("--snr %g: 0 (no noise) or more", scan->snr);
     if (scan->directions && (scan->directions < 6 || scan->directions > MOST_DIRECTIONS))

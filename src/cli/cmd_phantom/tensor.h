@@ -15,8 +15,8 @@ typedef struct cli_scan {
 
 #define CLI_SCAN_DEFAULT {.snr = NAN, .directions = 0, .b = NAN, .noise = 0}
 
-/* Checks that the numbers make sense and, unless `tensor`, that none is given. */
-int cli_check_scan(const cli_scan *scan, bool tensor);
+/* Checks that the numbers make sense. */
+int cli_check_scan(const cli_scan *scan);
 
 int cli_phantom_tensor(command *cli, clvox_tensor_phantom kind, const char *prefix,
                        const clvox_grid *grid, uint64_t seed, const cli_scan *scan);

@@ -25,9 +25,6 @@ static const char *typed(const cli_register_request *r, const char *option)
 
 int cli_alone_check(const cli_register_request *r, clvox_register_options *o)
 {
-    const char *masks[] = {r->fixed_mask, r->moving_mask, r->linear_fixed_mask, r->linear_moving_mask};
-    static const char *const names[] = {"fixed-mask", "moving-mask", "linear-fixed-mask",
-                                        "linear-moving-mask"};
     if (!r->alone)
         return r->spacing.count
                    ? cli_misuse("--spacing is for shapes and landmarks without images and posteriors, "
@@ -36,9 +33,6 @@ int cli_alone_check(const cli_register_request *r, clvox_register_options *o)
     if (r->spacing.count && (r->spacing.count != 1 || r->spacing.unit == CLVOX_UNIT_VOXELS ||
                              !(r->spacing.value[0] > 0) || !isfinite(r->spacing.value[0])))
         return cli_misuse("--spacing: one length above 0, as 2mm");
-    for (int i = 0; i < 4; i++)
-        if (masks[i])
-            return cli_misuse("--%s belongs to images: give -f FIXED -m MOVING", names[i]);
     if (!r->init_points && o->linear != CLVOX_LINEAR_NONE) {
         if (typed(r, "linear"))
             return cli_misuse(

@@ -6,27 +6,6 @@
 #include "cli/cmd_register/pair.h"
 #include "clvox/files.h"
 
-/* As the clvox_log and clvox_progress of a list take it. */
-typedef struct hearer {
-    cli_bar bar;
-    command *cli;
-} hearer;
-
-static void hear(void *user, int level, const char *line)
-{
-    const hearer *h = user;
-    if (level > 0)
-        cli_remark(h->cli, level - 1, "%s\n", line);
-    else
-        fprintf(stderr, "clvox %s: %s\n", h->cli->verb, line);
-}
-
-static int show(void *user, const clvox_step *step)
-{
-    hearer *h = user;
-    return cli_bar_stage(&h->bar, step);
-}
-
 static const char *heard(void *user, int at)
 {
     (void)user;
@@ -75,7 +54,7 @@ end:
 static int run(command *cli, const cli_register_request *r, clvox_pairs *pairs, clvox_pairs_options *o)
 {
     int status = CLVOX_OK;
-    hearer h = {.cli = cli};
+    cli_bar bar;
     char *head = NULL;
     const cli_register_request first = first_of(r, pairs->pair);
     cli_pair_warm(cli, &first, o->registration);
@@ -84,10 +63,10 @@ static int run(command *cli, const cli_register_request *r, clvox_pairs *pairs, 
     head = cJSON_PrintUnformatted(cli->log);
     cli->more[0] = cli->ctx; /* with the others, for the call */
     o->head = head;
-    o->user = &h;
-    cli_bar_begin(&h.bar, cli);
+    o->user = &bar;
+    cli_bar_begin(&bar, cli);
     status = clvox_register_list(pairs, o, cli->more, cli->more_count);
-    cli_bar_end(&h.bar);
+    cli_bar_end(&bar);
     cli->more[0] = NULL;
 end:
     cJSON_free(head);
@@ -148,8 +127,8 @@ int cli_register_list(command *cli, const cli_register_request *r, const clvox_r
                              .jobs = r->jobs,
                              .dry_run = r->dry_run,
                              .heard = heard,
-                             .log = hear,
-                             .progress = show};
+                             .log = cli_bar_hear,
+                             .progress = cli_bar_stage};
     for (int k = 0; k < registration->levels; k++) {
         o.level_fixed_mask[k] = r->level_masks[0].item[k];
         o.level_moving_mask[k] = r->level_masks[1].item[k];

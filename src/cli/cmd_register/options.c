@@ -230,8 +230,6 @@ static int check_level_masks(const cli_register_request *r, const clvox_register
     for (int i = 0; i < 2; i++) {
         const char *which = i ? "moving" : "fixed";
         const int count = r->level_masks[i].count, levels = o->deform == CLVOX_DEFORM_NONE ? 0 : o->levels;
-        if (count && !r->fixed.count && !r->list)
-            return cli_misuse("--level-%s-mask belongs to images: give -f FIXED -m MOVING", which);
         if (count && count != levels)
             return cli_misuse(
                 "--level-%s-mask is given %d times for %d levels; give a mask or none for each level, "
@@ -310,18 +308,20 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         {"dof", 0, CLI_INTEGER, &r->dof, "0|3|6|7|9|12", "--linear, given as degrees of freedom",
          CLVOX_GROUP_QUALITY},
         {"fixed-mask", 0, CLI_TEXT, &r->fixed_mask, "FILE", "use the fixed image only where this is above 0",
-         CLVOX_GROUP_MASKS, .basic = true},
+         CLVOX_GROUP_MASKS, .basic = true, .needs = "fixed|posteriors|list"},
         {"moving-mask", 0, CLI_TEXT, &r->moving_mask, "FILE",
-         "use the moving image only where this is above 0", CLVOX_GROUP_MASKS, .basic = true},
+         "use the moving image only where this is above 0", CLVOX_GROUP_MASKS, .basic = true,
+         .needs = "fixed|posteriors|list"},
         {"linear-fixed-mask", 0, CLI_TEXT, &r->linear_fixed_mask, "FILE|none",
          "mask for the linear transform; --fixed-mask then applies to the deformation and the report",
-         CLVOX_GROUP_MASKS},
+         CLVOX_GROUP_MASKS, .needs = "fixed|posteriors|list"},
         {"linear-moving-mask", 0, CLI_TEXT, &r->linear_moving_mask, "FILE|none",
-         "the same for the moving image", CLVOX_GROUP_MASKS},
+         "the same for the moving image", CLVOX_GROUP_MASKS, .needs = "fixed|posteriors|list"},
         {"level-fixed-mask", 0, CLI_REPEAT, &r->level_masks[0], "FILE|none",
-         "mask for one level of the deformation; give one for each level, coarse to fine", CLVOX_GROUP_MASKS},
+         "mask for one level of the deformation; give one for each level, coarse to fine", CLVOX_GROUP_MASKS,
+         .needs = "fixed|list"},
         {"level-moving-mask", 0, CLI_REPEAT, &r->level_masks[1], "FILE|none",
-         "the same for the moving image", CLVOX_GROUP_MASKS},
+         "the same for the moving image", CLVOX_GROUP_MASKS, .needs = "fixed|list"},
         {"labels", 0, CLI_TEXT, &r->labels, "FILE", "label map of MOVING, resampled to the fixed grid",
          CLVOX_GROUP_MASKS, .basic = true},
         {"points", 0, CLI_TEXT, &r->points, "FIXED.csv,MOVING.csv",

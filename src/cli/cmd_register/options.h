@@ -29,7 +29,7 @@ typedef struct cli_register_request {
     const char *derivatives, *space; /* instead of prefix: names as in BIDS */
     const char *list, *summary; /* many pairs: prefix is the folder of their outputs */
     int at_once;                /* of these, registered at once on each GPU; 0: as many as pay */
-    int jobs;                   /* of these, written at once by each device; 0: cli_default_jobs */
+    int jobs;                   /* of these, written at once by each device; 0: the threads, at most 4 */
     const char *given[CLVOX_MAX_OPTIONS]; /* of the rows of clvox_register_table */
     char *fixed_points, *moving_points; /* the two files of points, the caller's to free; NULL: none */
     char *fixed_posteriors, *moving_posteriors;                                   /* likewise */

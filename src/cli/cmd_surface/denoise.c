@@ -274,7 +274,8 @@ int cmd_surface_denoise(command *cli, int argc, char **argv)
         {"iso", 0, CLI_NUMBER, &r.source.iso, "VALUE", "IN is an image: the surface where it crosses VALUE"},
         {"voxel", 0, CLI_NUMBERS, &voxel, "Nmm",
          "IN is a mesh: voxel size of the working grid (default: 0.7 of its typical edge; the whole edge if "
-         "it shows voxel steps; less if its triangles are large against its shape)"},
+         "it shows voxel steps; less if its triangles are large against its shape)",
+         .kinds = "meshes"},
         {0},
     };
     const cli_usage usage = {
@@ -283,6 +284,7 @@ int cmd_surface_denoise(command *cli, int argc, char **argv)
         .given = r.given,
         .least = 1,
         .most = 1,
+        .kind = cli_surface_kind,
     };
     char **in;
     int count, status = cli_parse(cli, &usage, argc, argv, &in, &count);
@@ -296,8 +298,6 @@ int cmd_surface_denoise(command *cli, int argc, char **argv)
         return status;
     if (r.sdf && !clvox_volume_ending(r.sdf))
         return cli_misuse("--sdf %s: a signed distance is written as a volume, give a name as .nii.gz", r.sdf);
-    if (voxel.count && !clvox_surface_is_file(in[0]))
-        return cli_misuse("--voxel belongs to meshes; a volume is worked on on its own grid");
     if (voxel.count > 1 || (voxel.count && (voxel.unit == CLVOX_UNIT_VOXELS || !(voxel.value[0] > 0))))
         return cli_misuse("--voxel: one length above 0, as 1mm");
     r.source.voxel = voxel.count ? voxel.value[0] : 0;

@@ -186,17 +186,12 @@ static void report(command *cli, const clvox_volume *d, cJSON *to)
     clvox_record_number(to, "farthest_mm", (double)most);
 }
 
-static int check(const request *r, bool mesh)
+static int check(const request *r)
 {
     if (!r->out)
         return cli_misuse("-o SDF is missing");
     if (r->label >= 0 && !isnan(r->iso))
         return cli_misuse("--label and --iso: one of them");
-    if (mesh && (r->label >= 0 || !isnan(r->iso)))
-        return cli_misuse("--%s belongs to volumes; %s is a mesh", r->label >= 0 ? "label" : "iso", r->in);
-    if (!mesh && (r->voxel.count || r->like || r->band.count))
-        return cli_misuse("--%s belongs to meshes; the distance from a volume lies on its own grid",
-                          r->voxel.count ? "voxel" : r->like ? "grid" : "band");
     if (r->voxel.count && r->like)
         return cli_misuse("--voxel and --grid: one of them");
     if (r->voxel.count == 2 || r->voxel.count > 3 || r->voxel.unit == CLVOX_UNIT_VOXELS)
@@ -215,19 +210,23 @@ int cmd_surface_distance(command *cli, int argc, char **argv)
     const char *label = NULL;
     const cli_option options[] = {
         {"output", 'o', CLI_OUT, &r.out, "SDF", "the distance to write (.nii, .nii.gz)"},
-        {"label", 0, CLI_TEXT, &label, "N", "IN is a label map: the surface of label N"},
-        {"iso", 0, CLI_NUMBER, &r.iso, "VALUE", "IN is an image: inside is above VALUE"},
+        {"label", 0, CLI_TEXT, &label, "N", "IN is a label map: the surface of label N", .kinds = "volumes"},
+        {"iso", 0, CLI_NUMBER, &r.iso, "VALUE", "IN is an image: inside is above VALUE", .kinds = "volumes"},
         {"voxel", 0, CLI_NUMBERS, &r.voxel, "Nmm|NxNxNmm",
-         "IN is a mesh: voxels of the grid around it (default: its mean edge, at most 1 mm)"},
-        {"grid", 0, CLI_TEXT, &r.like, "REF", "IN is a mesh: the grid of this volume instead"},
+         "IN is a mesh: voxels of the grid around it (default: its mean edge, at most 1 mm)",
+         .kinds = "meshes"},
+        {"grid", 0, CLI_TEXT, &r.like, "REF", "IN is a mesh: the grid of this volume instead",
+         .kinds = "meshes"},
         {"band", 0, CLI_NUMBERS, &r.band, "Nmm|Nvox",
-         "IN is a mesh: exact within this distance (default 8vox), nearly exact beyond"},
+         "IN is a mesh: exact within this distance (default 8vox), nearly exact beyond",
+         .kinds = "meshes"},
         {0},
     };
     const cli_usage usage = {
         .options = options,
         .least = 1,
         .most = 1,
+        .kind = cli_surface_kind,
     };
     clvox_volume *distance = NULL;
     char **words;
@@ -238,7 +237,7 @@ int cmd_surface_distance(command *cli, int argc, char **argv)
     if ((status = cli_surface_label(label, &r.label)))
         return status;
     const bool mesh = clvox_surface_is_file(r.in);
-    if ((status = check(&r, mesh)) < 0)
+    if ((status = check(&r)) < 0)
         return status;
     cJSON *to = cJSON_AddObjectToObject(cli->log, "distance");
     if (mesh)

@@ -37,6 +37,11 @@ const char *cli_inside_word(const clvox_inside *inside)
     return words[inside->kind];
 }
 
+const char *cli_surface_kind(const char *file)
+{
+    return clvox_surface_is_file(file) ? "meshes" : "volumes";
+}
+
 int cli_surface_label(const char *text, int *label)
 {
     char *end;

@@ -13,6 +13,9 @@ int cli_level_set(command *cli, const char *path, clvox_level_set_source *source
 /* "mask", "label", "probability", "level" or "signed distance". */
 const char *cli_inside_word(const clvox_inside *inside);
 
+/* "meshes" or "volumes", as cli_usage has the kinds of an argument. */
+const char *cli_surface_kind(const char *file);
+
 /* The number that --label gives; text NULL leaves it as it is. 0, or what a
  * misuse returns. */
 int cli_surface_label(const char *text, int *label);

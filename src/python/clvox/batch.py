@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many images at once: lists of pairs, and what a template will take."""
+"""Many images at once: lists of pairs, lists of images to resample, and what a template will take."""
 from __future__ import annotations
 
 import ctypes
@@ -9,11 +9,12 @@ from typing import Any, Dict, List, Optional, Sequence, Union
 
 from . import _abi, _results
 from ._library import (Context, Contexts, Error, Progress, Result, Watcher, call, context_or_own, lib, option_texts, set_options, sized,
-                       values, with_options)
+                       values, with_options, word)
 from ._options import AtlasOptions, RegisterOptions
 from ._typing import Unpack
 from .registration import for_levels, preset
 from .template import Subjects, _opened, _Run
+from .transform import Inverse
 from .volume import ImageLike, optional
 
 Path = Union[str, os.PathLike[str]]
@@ -140,6 +141,80 @@ def register_list(pairs: Union[Path, Sequence[Union[Sequence[Path], Dict[str, Pa
         return [_pair(found[0].pair[i]) for i in range(found[0].count)]
     finally:
         lib.clvox_pairs_destroy(found)
+
+
+_ROW = ("input", "output", "reference", "transforms")
+
+
+class Applied(Result):
+    """An image of apply_list(): input, output, reference, transforms; state ("done", "present": an earlier run has made it, "failed",
+    "waiting"); message (why it failed, or None)."""
+    input: str
+    output: str
+    reference: str
+    transforms: List[str]
+    state: str
+    message: Optional[str]
+
+
+def _words(transforms: Any) -> Any:
+    """Files of a chain as the library reads them, and how many."""
+    if isinstance(transforms, (str, bytes, os.PathLike, Inverse)):
+        transforms = [transforms]
+    found = [os.fsencode(one.transform) + b",-1" if isinstance(one, Inverse) else os.fsencode(one) for one in transforms]
+    return (ctypes.c_char_p * max(len(found), 1))(*found), len(found)
+
+
+def _rows(images: Any, struct: Any, found: Any) -> None:
+    """The list of a table, or of dictionaries and sequences."""
+    if isinstance(images, (str, os.PathLike)):
+        call(lib.clvox_apply_rows_read, os.fsencode(images), struct, found)
+        return
+    rows = (_abi.clvox_apply_row * max(len(images), 1))()
+    for row, image in zip(rows, images):
+        image = dict(image) if isinstance(image, dict) else dict(zip(_ROW, image))
+        strange = [key for key in image if key not in _ROW]
+        if strange:
+            raise Error(f"apply_list: an image has no {strange[0]}; it has {', '.join(_ROW)}", kind=TypeError)
+        row.transform, row.transforms = _words(image.pop("transforms", ()))
+        for key, path in image.items():
+            setattr(row, key, _text(path))
+    call(lib.clvox_apply_rows_make, rows, len(images), struct, found)
+
+
+def apply_list(images: Union[Path, Sequence[Union[Sequence[Any], Dict[str, Any]]]], reference: Optional[Path] = None,
+               transforms: Any = (), *, interp: str = "auto", outside: float = 0.0, frame: Optional[int] = None,
+               forward: Optional[str] = None, summary: Optional[Path] = None, jobs: int = 0, progress: Watcher = None,
+               context: Optional[Context] = None) -> List[Applied]:
+    """Resamples many files, as `clvox apply --list` does; the next is read and the last ones are written meanwhile.
+
+    images: a table with the columns input, output and, if wanted, reference and transforms; or a list of dictionaries or sequences
+    of these, transforms being files or inverse() of one. reference, transforms: of images that have none. interp, outside: as of
+    apply(). frame: only this volume of a series. forward: "mean" or "mass" carry the voxels through the chain instead, from fixed to
+    moving. summary: a table of the outcome, by which a later call passes over what is complete. jobs: images written at once (0: the
+    threads, at most 4). progress: called with a Step; what it raises stops, and the same call then goes on. True: a bar on standard
+    error. Returns an Applied for each; of those that failed the message says why."""
+    how = sized(_abi.clvox_apply_options, interpolation=word("CLVOX_INTERPOLATE_", interp, "interp"), outside=outside)
+    callback = Progress(progress)
+    struct = sized(_abi.clvox_apply_list_options, apply=ctypes.pointer(how), frame=-1 if frame is None else frame, reference=_text(reference),
+                   summary=_text(summary), jobs=jobs, progress=callback.pointer)
+    struct.transform, struct.transforms = _words(transforms)
+    if forward is not None:
+        struct.forward, struct.landing = 1, word("CLVOX_LANDING_", forward, "forward")
+    found = ctypes.POINTER(_abi.clvox_apply_rows)()
+    _rows(images, struct, found)
+    try:
+        try:
+            callback.call(lib.clvox_apply_list, found, struct, context_or_own(context))
+        except Error as error:
+            if error.status != _abi.CLVOX_ERROR_DATA:  # of images that failed, their rows say so
+                raise
+        rows = [found[0].row[i] for i in range(found[0].count)]
+        return [Applied(input=_name(row.input), output=_name(row.output), reference=_name(row.reference),
+                        transforms=[_name(row.transform[i]) for i in range(row.transforms)],
+                        state=lib.clvox_pair_state_name(row.state).decode(), message=_name(row.message)) for row in rows]
+    finally:
+        lib.clvox_apply_rows_destroy(found)
 
 
 class Plan(_results.AtlasPlan):

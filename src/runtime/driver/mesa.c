@@ -19,7 +19,9 @@ static void limits(cl_device_id id, clvox_device_limits *l)
         l->type = CLVOX_DEVICE_ACCELERATOR;
 }
 
+/* rusticl 22.3 counts local memory twice; of versions that count it once, the plan's number serves. */
 const clv_driver clv_driver_mesa = {.platforms = {"Clover", "rusticl"},
                                     .of_others = true,
                                     .limits = limits,
-                                    .only_asked = is_llvmpipe};
+                                    .only_asked = is_llvmpipe,
+                                    .local_twice = true};

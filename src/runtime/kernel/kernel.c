@@ -158,6 +158,8 @@ static int inspect(clvox_context *ctx, clv_kernel *kernel, const clv_counts *cou
     CLV_CL(clGetKernelWorkGroupInfo(kernel->kernel, ctx->device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
                                     sizeof promised, promised, NULL),
            "clGetKernelWorkGroupInfo", kernel->label);
+    if (ctx->driver->local_twice)
+        local /= 2;
     bool fits = (size_t)t.x * (size_t)t.y * (size_t)t.z <= most ||
                 (promised[0] == (size_t)t.x && promised[1] == (size_t)t.y && promised[2] == (size_t)t.z);
     kernel->local_bytes = (int)(local > candidate->local_bytes ? local : candidate->local_bytes);
