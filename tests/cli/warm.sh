@@ -45,7 +45,8 @@ exits 0 env ITK_GLOBAL_DEFAULT_NUMBER_OF_THREADS=1 CLVOX_CACHE_DIR="$work/ants_a
 env ITK_GLOBAL_DEFAULT_NUMBER_OF_THREADS=3 CLVOX_CACHE_DIR="$work/ants_helped" POCL_CACHE_DIR="$work/ants_helped/pocl" \
     "$program" $ants -o b > log/out 2> log/err &
 process=$!
-until_so "it has children" ended_or pgrep -P $process
+helped() { [ "$(pgrep -c -P $process -x clvox)" -ge 2 ]; } # PoCL starts a linker at times
+until_so "it has two children of its name" ended_or helped
 ! ended $process || complain "it ended without help"
 wait $process || complain "exit code $?"
 exits 0 cmp a0GenericAffine.mat b0GenericAffine.mat
