@@ -9,6 +9,7 @@ import sys
 import time
 
 import numpy as np
+from scipy.io import loadmat
 
 from .measures import itk_affine, mean_dice, read_itk_affine, read_warp, sample, total_map
 
@@ -138,7 +139,9 @@ def greedy(pair, method, folder, options):
 
 # ---- ANTs -------------------------------------------------------------------
 
-ANTS = {"ants-affine": "Affine", "ants-mi": "SyN", "ants-cc": "antsRegistrationSyN[s]"}
+ANTS = {"ants-affine": "Affine", "ants-mi": "SyN", "ants-cc": "antsRegistrationSyN[s]",
+        "ants-quick": "antsRegistrationSyNQuick[s]"}
+IN_PLACE = {"clvox-ants": "antsRegistrationSyN.sh", "clvox-ants-quick": "antsRegistrationSyNQuick.sh"}
 
 ANTS_SCRIPT = """
 import sys, json, ants
@@ -158,6 +161,16 @@ def ants(pair, method, folder, options):
     with open(prefix + "out.json", encoding="ascii") as file:
         out = json.load(file)
     return Result(itk_affine(np.array(out["parameters"]), np.array(out["centre"])), out["warp"], seconds, cpu)
+
+
+def in_place(pair, method, folder, options):
+    """clvox in the place of ANTs' scripts."""
+    prefix = os.path.join(folder, "ants_")
+    seconds, cpu = run([options.clvox, "ants", IN_PLACE[method], "-d", "3", "-f", pair.fixed_path, "-m", pair.moving_path,
+                        "-o", prefix], options.threads, prefix + "log")
+    mat = loadmat(prefix + "0GenericAffine.mat")
+    return Result(itk_affine(mat["AffineTransform_double_3_3"].ravel(), mat["fixed"].ravel()), prefix + "1Warp.nii.gz",
+                  seconds, cpu)
 
 
 # ---- ITK: mutual information with B-splines (Rueckert et al. 1999) -------------
@@ -225,7 +238,7 @@ USUAL = ["clvox", "clvox-quick", "clvox-regular", "clvox-best", "greedy-document
 
 def methods():
     return {**{k: clvox for k in CLVOX}, **{k: greedy for k in GREEDY}, **{k: ants for k in ANTS},
-            **{k: itk for k in ITK}}
+            **{k: in_place for k in IN_PLACE}, **{k: itk for k in ITK}}
 
 
 def displacement(result, fixed):

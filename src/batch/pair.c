@@ -78,8 +78,7 @@ static clvox_pair_sources sources_of(const clv_pair *p)
                                 .level_mask = {o->level_fixed_mask[0] ? o->level_fixed_mask : NULL,
                                                o->level_moving_mask[0] ? o->level_moving_mask : NULL},
                                 .levels = CLVOX_MAX_LEVELS,
-                                .labels = row->labels,
-                                .initial = o->initial_warp};
+                                .labels = row->labels};
 }
 
 static int read_one(void *user, size_t at, int worker)
@@ -108,22 +107,28 @@ end:
 
 /* ---- solving ---------------------------------------------------------------- */
 
-static int read_initial_warp(clv_pair *p)
+/* All parts of the file; warps that are to be inverted are. */
+static int read_start(clv_pair *p)
 {
     int status;
     bool inverse;
     char *file = NULL;
-    clvox_volume *inverted = NULL;
-    clvox_transform **initial = &p->work.initial;
+    clvox_link links[CLV_PAIR_PARTS];
     CLV_TRY(clvox_link_word(p->options->initial_warp, &file, &inverse));
-    CLV_TRY(clvox_transform_read(file, initial));
+    CLV_TRY(clvox_transforms_read(file, NULL, NULL, p->start, CLV_PAIR_PARTS, &p->starts));
     clvox_record_input(p->log, file);
-    if (!inverse || !(*initial)->is_warp)
-        goto end;
-    status = clvox_invert(p->ctx, (*initial)->warp, &inverted, NULL);
-    CLV_TRY(status < 0 ? clvox_fail_in(status, file) : status);
-    clvox_volume_destroy(&(*initial)->warp);
-    (*initial)->warp = inverted;
+    for (int i = 0; i < p->starts; i++) {
+        clvox_transform *part = p->start[i];
+        clvox_volume *inverted = NULL;
+        links[inverse ? p->starts - 1 - i : i] = (clvox_link){part, inverse && !part->is_warp};
+        if (!inverse || !part->is_warp)
+            continue;
+        status = clvox_invert(p->ctx, part->warp, &inverted, NULL);
+        CLV_TRY(status < 0 ? clvox_fail_in(status, file) : status);
+        clvox_volume_destroy(&part->warp);
+        part->warp = inverted;
+    }
+    status = clvox_pair_start(&p->work, p->ctx, &p->work.fixed[0]->grid, links, p->starts, file);
 end:
     free(file);
     return status;
@@ -147,7 +152,7 @@ int clv_pair_solve(clv_pair *p)
     const clvox_pair_inputs inputs = clv_pair_inputs(p->row, p->options);
     const double mark = clv_seconds();
     if (p->options->initial_warp)
-        CLV_TRY(read_initial_warp(p));
+        CLV_TRY(read_start(p));
     CLV_TRY(clvox_pair_gather(w, &sources, &images));
     if (p->options->given)
         CLV_TRY(clvox_options_read(clvox_register_table(), p->options->given,
@@ -279,6 +284,8 @@ end:
 void clv_pair_free(clv_pair *p)
 {
     clvox_pair_work_free(&p->work);
+    for (int i = 0; i < p->starts; i++)
+        clvox_transform_destroy(&p->start[i]);
     clvox_before_free(&p->before);
     cJSON_Delete(p->log);
 }

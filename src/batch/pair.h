@@ -6,6 +6,8 @@
 
 #include "clvox/command/pair.h"
 
+enum { CLV_PAIR_PARTS = 32 };
+
 /* The first six, and the options of the work, are set by the caller, the rest zeroed. */
 typedef struct clv_pair {
     const clvox_pair *row;
@@ -16,6 +18,8 @@ typedef struct clv_pair {
     cJSON *log;
     double started;
     clvox_pair_work work;
+    clvox_transform *start[CLV_PAIR_PARTS]; /* of the initial warp's file */
+    int starts;
     clvox_before before;
     cJSON *trace;
 } clv_pair;

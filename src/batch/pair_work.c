@@ -70,12 +70,62 @@ int clvox_pair_gather(const clvox_pair_work *w, const clvox_pair_sources *s, clv
         images->level_fixed_mask[k] = s->level_mask[0] ? w->level_mask[0][k] : w->mask[0];
         images->level_moving_mask[k] = s->level_mask[1] ? w->level_mask[1][k] : w->mask[1];
     }
-    if (w->initial && !w->initial->is_warp)
-        status = clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: is an affine; --init takes it", s->initial);
-    else if (w->initial)
-        images->initial_warp = w->initial->warp;
+    images->initial_warp = w->initial;
 end:
     return status;
+}
+
+int clvox_chain_start(clvox_context *context, const clvox_grid *fixed, const clvox_link *links, int count,
+                      double matrix[4][4], clvox_volume **warp)
+{
+    enum { ROOM = 128 };
+    int status = CLVOX_OK, affines = 0, before = 0; /* before: affines that a warp follows */
+    clvox_link affine[ROOM], all[ROOM + 1];
+    clvox_transform product = {.is_warp = 0};
+    *warp = NULL;
+    if (count > ROOM)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a chain of %d transforms; up to %d are possible", count, ROOM);
+    for (int i = 0; i < count; i++) {
+        all[i] = links[i];
+        if (links[i].transform->is_warp)
+            before = affines;
+        else
+            affine[affines++] = links[i];
+    }
+    CLV_TRY(clvox_compose_affine(affine, affines, product.matrix));
+    memcpy(matrix, product.matrix, sizeof product.matrix);
+    if (!context || affines == count)
+        goto end;
+    /* Without affines before its warps the chain ends with the matrix, else the matrix is taken off it. */
+    if (before)
+        all[count++] = (clvox_link){&product, 1};
+    else
+        count -= affines;
+    status = clvox_compose(context, fixed, all, count, warp);
+end:
+    return status;
+}
+
+int clvox_pair_start(clvox_pair_work *w, clvox_context *context, const clvox_grid *fixed, const clvox_link *links,
+                     int count, const char *name)
+{
+    static const double identity[4][4] = {{1}, {0, 1}, {0, 0, 1}, {0, 0, 0, 1}};
+    const clvox_register_options *o = &w->options;
+    double matrix[4][4];
+    if (count == 1 && links->transform->is_warp && !links->inverse) { /* on any grid */
+        w->initial = links->transform->warp;
+        return CLVOX_OK;
+    }
+    const int status = clvox_chain_start(context, fixed, links, count, matrix, &w->composed);
+    if (status < 0)
+        return clvox_fail_in(status, name);
+    if (!w->composed)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: is an affine; --init takes it", name);
+    if (memcmp(matrix, identity, sizeof matrix) != 0 &&
+        (o->init != CLVOX_INIT_MATRIX || memcmp(matrix, o->matrix, sizeof matrix) != 0))
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: holds an affine, too; --init %s starts from both", name, name);
+    w->initial = w->composed;
+    return CLVOX_OK;
 }
 
 double clvox_pair_edge(const clvox_grid *fixed)
@@ -174,7 +224,7 @@ void clvox_pair_work_free(clvox_pair_work *w)
         clvox_volume_destroy(volumes[i]);
     for (int k = 0; k < 2 * CLVOX_MAX_LEVELS; k++)
         clvox_volume_destroy(&w->level_mask[k % 2][k / 2]);
-    clvox_transform_destroy(&w->initial);
+    clvox_volume_destroy(&w->composed);
     clvox_register_result_destroy(&w->result);
     clvox_results_free(&w->outputs);
     for (int i = 0; i < CLVOX_PAIR_NAMES; i++)

@@ -54,7 +54,7 @@ end:
 int cmd_compose(command *cli, int argc, char **argv)
 {
     const char *reference_path = NULL, *out_path = NULL, *moving_path = NULL;
-    int format = CLVOX_WARP_ITK;
+    int format = CLVOX_WARP_ITK, type = 0;
     cli_texts transforms = {.count = 0};
     const cli_option options[] = {
         {"reference", 'r', CLI_TEXT, &reference_path, "REFERENCE",
@@ -65,6 +65,7 @@ int cmd_compose(command *cli, int argc, char **argv)
          "the warp to write; a matrix, .txt or .mat, for a chain of affines; ITK's composite, .h5"},
         {"format", 0, CLI_CHOICE, &format, "itk|mrtrix|fsl", "convention of OUT (default itk)"},
         {"moving", 'm', CLI_TEXT, &moving_path, "FILE", "the moving image, needed for FSL's warps"},
+        CLI_WARP_TYPE(&type),
         {0},
     };
     const cli_usage usage = {
@@ -84,6 +85,8 @@ int cmd_compose(command *cli, int argc, char **argv)
     bool composite = clvox_file_ends(out_path, ".h5") || clvox_file_ends(out_path, ".hdf5");
     if (composite && format != CLVOX_WARP_ITK)
         return cli_misuse("--format: a .h5 file is ITK's");
+    if (type && (affine || composite))
+        return cli_misuse("--warp-type: is for warps, and %s is none", out_path);
     if (!reference_path && ((!affine && !composite) || format == CLVOX_WARP_FSL))
         return cli_misuse("-r REFERENCE is missing");
     if (format == CLVOX_WARP_FSL && !moving_path)
@@ -103,6 +106,7 @@ int cmd_compose(command *cli, int argc, char **argv)
         goto end;
     }
     CLI_TRY(clvox_compose(cli->ctx, &reference->grid, chain.link, chain.count, &out));
+    CLI_TRY(cli_type_warp(cli, type, out, out_path));
     CLI_TRY(clvox_warp_write_with(out, (clvox_warp_form)format, moving ? &moving->grid : NULL, out_path));
     cli_log_output(cli, out_path);
 end:

@@ -14,9 +14,11 @@ static int invert_affine(command *cli, const char *path, const clvox_transform *
 int cmd_invert(command *cli, int argc, char **argv)
 {
     const char *path = NULL, *out_path = NULL;
+    int type = 0;
     const cli_option options[] = {
         {"transform", 't', CLI_TEXT, &path, "FILE", "a warp, or an affine"},
         {"output", 'o', CLI_OUT, &out_path, "OUT", "its inverse; a warp keeps its grid"},
+        CLI_WARP_TYPE(&type),
         {0},
     };
     const cli_usage usage = {
@@ -37,7 +39,11 @@ int cmd_invert(command *cli, int argc, char **argv)
     CLI_TRY(cli_read_transform(cli, path, &transform));
     if (transform->is_warp) {
         CLI_TRY(cli_invert_warp(cli, path, transform->warp, &out, error, &jacobian));
+        CLI_TRY(cli_type_warp(cli, type, out, out_path));
         CLI_TRY(cli_write_warp(cli, out, out_path));
+    } else if (type) {
+        status = clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: is an affine, and --warp-type is for warps", path);
+        goto end;
     } else {
         CLI_TRY(invert_affine(cli, path, transform, out_path));
     }

@@ -22,6 +22,7 @@ static const char *const init_words[] = {"auto", "identity", "header", "centers"
 static const char *const linear_words[] = {"none", "translation", "rigid", "similarity", "scales", "affine", NULL};
 static const char *const output_words[] = {"auto", "input", "float", "double", "short", "ushort", "uchar", "int",
                                            NULL};
+static const char *const warp_words[] = {"float", "short", NULL};
 static const char *const gradient_words[] = {"true", "local", NULL};
 static const char *const currents_words[] = {"exact", "mesh", "auto", NULL};
 static const char *const surface_words[] = {"currents", "varifold", NULL};
@@ -277,7 +278,8 @@ static const clv_option rows[] = {
      FIELD(init),
      .words = init_words,
      .argument = "auto|identity|header|centers|moments|points|FILE",
-     .help = "auto: best of header, centres and turns; points: of --points; FILE or FILE,-1: an affine"},
+     .help = "auto: best of header, centres and turns; points: of --points; FILE or FILE,-1: an affine, or a "
+             "composite, whose warp the deformation starts from (then --linear none unless given)"},
     {.name = "linear",
      .group = CLVOX_GROUP_QUALITY,
      .basic = true,
@@ -658,6 +660,13 @@ static const clv_option rows[] = {
      .help =
          "voxel type of the warped image; input: as in MOVING; auto: as in MOVING, but float if MOVING is "
          "scaled"},
+    {.name = "warp-type",
+     .group = CLVOX_GROUP_RESULT,
+     .type = CLVOX_OPTION_CHOICE,
+     FIELD(warp_type),
+     .words = warp_words,
+     .help = "type of the warps; short: integers of .01 mm, in a third of the space",
+     .idle = of_deformation},
 };
 
 static void defaults(void *values)

@@ -164,6 +164,9 @@ if [ "$hdf5" ]; then
     exits 0 antsRegistration -d 3 -r start.mat -o l $linear -a 1; same_map lComposite.h5 y_0GenericAffine.mat
     same_map "lComposite.h5 lInverseComposite.h5" identity
     exits 0 clvox info lComposite.h5; prints 'part 2 of 2'
+    back=$(echo "$syn" | sed "s/100x70x50x20/0/; s/$F, $M/$M, $F/")
+    exits 0 antsRegistration -d 3 -r cInverseComposite.h5 -o i $back
+    same_map "i1Warp.nii.gz i0GenericAffine.mat" cInverseComposite.h5 0.1; same_map i0GenericAffine.mat s_0GenericAffine.mat,-1
     refused 'before a linear stage' antsRegistration -d 3 -r cComposite.h5 -o x $linear
     absent x0GenericAffine.mat
 else
@@ -230,9 +233,27 @@ exits 0 clvox register -f $F -m $M --init start.mat --linear rigid --deform none
 same_map q_0GenericAffine.mat r_affine.txt; exists q_Warped.nii.gz; absent q_1Warp.nii.gz
 exits 0 antsRegistration -d 3 -o [forward,warped.nii.gz] -r start.mat -t SyN[0.1,3,0] -m MI[$F,$M,1,32,Random,0.2] \
     -m CC[other.nii.gz,$M,1,4] -c [ 20x10, 1e-6, 10 ] -f 2x1 -s 1x0
-exists forward1InverseWarp.nii.gz; exists warped.nii.gz; says 'metrics of further pairs'
-exits 0 clvox register -f $F -m $M -f other.nii.gz -m $M --init start.mat --linear none --metric mi -o r -q
+exists forward1InverseWarp.nii.gz; exists warped.nii.gz
+exits 0 clvox register -f $F -m $M -f other.nii.gz -m $M --init start.mat --linear none --metric mi/lncc -o r -q
 exits 0 clvox compare forward1Warp.nii.gz r_warp.nii.gz; below mean_mm 1e-5
+exits 0 clvox register -f $F -m $M -f other.nii.gz -m $M --init start.mat --linear none --metric mi -o r -q
+exits 0 clvox compare forward1Warp.nii.gz r_warp.nii.gz; awk -v a="$(value mean_mm)" 'BEGIN { exit !(a > .01) }' ||
+    complain "the second pair was compared by the metric of the first"
+
+begin "every pair has its own metrics, by their weights; the first may have none"
+exits 0 antsRegistration -d 3 -o u_ -r start.mat -t SyN[0.1,3,0] -m CC[$F,$M,0,4] -m Mattes[$F,$M,0.5,32] -m CC[$F,$M,0.25,4] \
+    -m MeanSquares[other.nii.gz,$M,1,0] -m Mattes[other.nii.gz,$M,0.75,24] -c 20x10 -f 2x1 -s 1x0
+exits 0 clvox register -f $F -m $M -f other.nii.gz -m $M -f other.nii.gz -m $M --weight 0.5 --weight 1 --weight 0.75 \
+    --init start.mat --linear none --metric mi,0.5mi:32+0.25lncc/ssd/mi:24 -o r -q
+exits 0 clvox compare u_1Warp.nii.gz r_warp.nii.gz; below mean_mm 1e-5
+
+begin "QSIPrep's registration to AC-PC"
+mi() { echo "--metric MI[ $F, $M, 1, 32, Regular, $1 ] --convergence [ $2, 1e-06, 10 ] --smoothing-sigmas $3 --shrink-factors $4 --use-histogram-matching 1"; }
+exits 0 antsRegistration --collapse-output-transforms 1 --dimensionality 3 --float 1 --initial-moving-transform [ $F, $M, 1 ] \
+    --initialize-transforms-per-stage 0 --interpolation Linear --output [ acpc, acpc_Warped.nii.gz ] \
+    --transform Similarity[ 0.3 ] $(mi 0.7 100000x100000 0.0x0.0vox 4x2) --transform Affine[ 0.1 ] $(mi 0.2 10000x10000 2.0x2.0vox 2x1) \
+    --winsorize-image-intensities [ 0.002, 0.998 ] --write-composite-transform 0
+exists acpc_Warped.nii.gz; absent acpc1Warp.nii.gz; same_map acpc0GenericAffine.mat p_truth_affine.txt 6
 
 begin "families and metrics that clvox does not have are replaced, and said once"
 exits 0 antsRegistration -d 3 -r [$F,$M,1] -o b_ -t Similarity[0.1] -m GC[$F,$M,1,NA] -c 10 -f 2 -s 1 \

@@ -195,6 +195,49 @@ exits 2 clvox register $starts -o x --init [p_fixed.nii.gz,p_moving.nii.gz,1]; s
 exits 2 clvox register $starts -o x -r [back.mat,1]; says 'init \[FILE,1\]'
 absent x_affine.txt
 
+begin "a composite gives the affine and the warp to start from"
+starts="-f p_fixed.nii.gz -m p_moving.nii.gz --deform greedy --shrink 2 --iterations 0 --no-picture -q"
+if clvox compose -t p_truth_warp.nii.gz -t turn.txt -o both.h5 2> log/err; then
+    exits 0 clvox register $starts -o c0 --init turn.txt --linear none --initial-warp p_truth_warp.nii.gz
+    exits 0 clvox register $starts -o c1 --init both.h5
+    exits 0 cmp c0_affine.txt c1_affine.txt; exits 0 clvox compare c0_warp.nii.gz c1_warp.nii.gz; below max_mm 0.01
+    json c1.json 'j["options"]["linear"] == "none" and any(i["path"] == "both.h5" for i in j["inputs"])'
+    exits 0 clvox compose -t both.h5,-1 -o back.h5
+    exits 0 clvox register $starts -o c2 --init [back.h5,1]
+    json c2.json 'max(abs(a - b) for r, s in zip(j["result"]["matrix_ras"], json.load(open("c0.json"))["result"]["matrix_ras"])
+        for a, b in zip(r, s)) < 1e-6'
+    exits 0 clvox compare c0_warp.nii.gz c2_warp.nii.gz; below mean_voxels 0.2
+    # Its affine comes first, and the warp is what it adds to that.
+    exits 0 clvox compose -r p_moving.nii.gz -t back.h5 -o want.nii.gz
+    exits 0 clvox register -f p_moving.nii.gz -m p_fixed.nii.gz --deform greedy --shrink 2 --iterations 0 --no-picture -q -o c3 --init back.h5
+    exits 0 clvox compose -r p_moving.nii.gz -t c3_warp.nii.gz -t c3_affine.txt -o got.nii.gz
+    exits 0 clvox compare want.nii.gz got.nii.gz; below mean_voxels 0.2
+    exits 0 clvox compose -t c3_affine.txt -t turn.txt -o product.txt
+    exits 0 clvox info product.txt --json log/i.json
+    json log/i.json 'max(abs(a - (i == k)) for i, r in enumerate(j["files"][0]["matrix_ras"]) for k, a in enumerate(r)) < 1e-6'
+    exits 0 clvox register $starts -o c4 --init both.h5 --linear rigid; json c4.json 'j["options"]["linear"] == "rigid"'
+    printf 'fixed\tmoving\toutput\np_fixed.nii.gz\tp_moving.nii.gz\tc5\n' > c.tsv
+    exits 0 clvox register --list c.tsv -o . --deform greedy --shrink 2 --iterations 0 --no-picture -q --init both.h5
+    exits 0 cmp c1_warp.nii.gz c5_warp.nii.gz; exits 0 cmp c1_affine.txt c5_affine.txt
+    exits 1 clvox register $starts -o x --initial-warp both.h5; one_sentence; says 'both.h5: holds an affine'
+    exits 2 clvox register $starts -o x --init both.h5 --initial-warp p_truth_warp.nii.gz; says 'give one of them'
+    exits 1 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o x --init both.h5 --deform none -q; one_sentence
+    absent x_affine.txt
+else
+    skips "clvox is built without HDF5"
+fi
+
+begin "--warp-type short writes both warps as integers"
+exits 0 clvox register $starts -o long --init turn.txt --linear none --initial-warp p_truth_warp.nii.gz --inverse
+exits 0 clvox register ${starts% -q} -o short --init turn.txt --linear none --initial-warp p_truth_warp.nii.gz --inverse --warp-type short
+prints '^rounding of warps  *up to 0.00[5-8]'; json short.json '.004 < j["result"]["warp_rounding_mm"] < .0087 and j["options"]["warp_type"] == "short"'
+for end in warp inverse_warp; do
+    exits 0 clvox info short_$end.nii.gz; prints int16
+    exits 0 clvox compare long_$end.nii.gz short_$end.nii.gz; below max_mm 0.0088
+done
+exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k --linear none --deform none --warp-type short --no-picture
+says '--warp-type has no effect with --deform none'
+
 begin "options without effect are named"
 exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k --deform none --linear none --init header --weight 2 \
     --quick --metric ncc,ssd --gradient local --shrink 2 --iterations 1 --smooth 1vox --update-sigma 1 \

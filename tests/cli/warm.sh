@@ -37,4 +37,17 @@ begin "a second run compiles nothing"
 exits 0 env CLVOX_CACHE_DIR="$work/helped/clvox" POCL_CACHE_DIR="$work/helped/pocl" \
     "$program" ${register#clvox} -o again --threads 3 -v -v
 [ "$(grep -c '^compiled ' log/err)" = 0 ] || complain "it compiled"
+
+begin "antsRegistration is helped as well"
+ants="ants antsRegistration -d 3 -t Translation[0.1] -m MeanSquares[pair_fixed.nii.gz,pair_moving.nii.gz,1,0] -c 10 -f 1 -s 0"
+mkdir -m 700 ants_alone ants_helped
+exits 0 env ITK_GLOBAL_DEFAULT_NUMBER_OF_THREADS=1 CLVOX_CACHE_DIR="$work/ants_alone" "$program" $ants -o a
+env ITK_GLOBAL_DEFAULT_NUMBER_OF_THREADS=3 CLVOX_CACHE_DIR="$work/ants_helped" POCL_CACHE_DIR="$work/ants_helped/pocl" \
+    "$program" $ants -o b > log/out 2> log/err &
+process=$!
+helped() { [ "$(pgrep -c -P $process -x clvox)" -ge 2 ]; } # PoCL starts a linker at times
+until_so "it has two children of its name" ended_or helped
+! ended $process || complain "it ended without help"
+wait $process || complain "exit code $?"
+exits 0 cmp a0GenericAffine.mat b0GenericAffine.mat
 finish

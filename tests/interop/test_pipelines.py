@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interfaces of pipelines that call ANTs' programs, with clvox in their place: nipype's, and niworkflows' normalisation,
-whose composites nitransforms reads. Skipped where these packages are missing; they are not pinned, as they bring
-hundreds of megabytes with them. To run: python -m venv V; V/bin/pip install nipype nitransforms niworkflows;
-V/bin/python tests/interop/run.py PROGRAM pipelines"""
+"""Interfaces and workflows of pipelines that call ANTs' programs, with clvox in their place: nipype's, niworkflows'
+normalisation, whose composites nitransforms reads, smriprep's registration to a template, SDCFlows' SyN."""
 import os
+import shutil
 import subprocess
 import unittest
 
@@ -12,23 +11,30 @@ import numpy as np
 
 import scene
 
+# TemplateFlow's home is filled here, and nobody is asked over the network for newer versions.
+os.environ.update(TEMPLATEFLOW_HOME=os.path.abspath("templateflow"), TEMPLATEFLOW_AUTOUPDATE="0", NO_ET="1")
 try:
-    os.environ.setdefault("TEMPLATEFLOW_AUTOUPDATE", "0")
+    import nipype
+    import sdcflows.data
     from nipype.interfaces import ants
+    from niworkflows.interfaces.fixes import FixHeaderRegistration
     from niworkflows.interfaces.norm import SpatialNormalization
     from nitransforms.manip import load
+    from smriprep.workflows.fit.registration import init_register_template_wf
 except ImportError:
     ants = None
 
 PROGRAM = os.environ.get("CLVOX", "clvox")
 
 
-@unittest.skipUnless(ants, "nipype, niworkflows and nitransforms are not installed")
+@unittest.skipUnless(ants, "nipype, niworkflows, nitransforms, smriprep and sdcflows are not installed")
 class Pipelines(unittest.TestCase):
     """Unchanged interfaces, small images."""
 
     @classmethod
     def setUpClass(cls):
+        for kind in ("interface", "workflow"):  # standard output is TAP
+            nipype.logging.getLogger("nipype." + kind).setLevel("ERROR")
         cls.folder = os.path.abspath("pipelines")
         os.makedirs(cls.folder)
         subprocess.run([PROGRAM, "ants", "--install", os.path.join(cls.folder, "bin")], check=True, capture_output=True)
@@ -104,6 +110,47 @@ class Pipelines(unittest.TestCase):
                     ants.AI(fixed_image=fixed, moving_image=moving, metric=("Mattes", 32, "Regular", 0.25),
                             transform=("Rigid", 0.1), search_factor=(20, 0.12))):
             one.run()  # looks for its outputs
+
+
+    def test_smriprep(self):
+        """smriprep's workflow from a T1w to a template of TemplateFlow, its map read by nitransforms"""
+        fixed, moving, fixed_mask, moving_mask = self.pair("axial", "PSR")
+        name = "tpl-MNI152NLin2009cAsym"
+        home = os.path.join(os.environ["TEMPLATEFLOW_HOME"], name)
+        os.makedirs(home, exist_ok=True)
+        for source, end in ((fixed, "T1w"), (fixed, "T2w"), (fixed, "desc-brain_T1w"), (fixed_mask, "desc-brain_mask")):
+            shutil.copy(source, os.path.join(home, f"{name}_res-02_{end}.nii.gz"))
+        work = init_register_template_wf(sloppy=True, omp_nthreads=2, templates=[name[4:]])
+        work.base_dir = os.path.join(self.folder, "smriprep")
+        work.inputs.inputnode.moving_image, work.inputs.inputnode.moving_mask = moving, moving_mask
+        found = [n.result.outputs for n in work.run(plugin="Linear").nodes() if n.name == "registration"][0]
+        self.assertTrue(os.path.exists(found.inverse_composite_transform))
+        self.check_map(found.composite_transform, fixed)
+
+    def test_sdcflows(self):
+        """SDCFlows' SyN along the phase encoding: two pairs by their weights, two stages with masks of their own"""
+        grid = scene.GRIDS["axial"]
+        place = grid.points() - scene.middle(grid)
+        names = {n: os.path.join(self.folder, f"sdc_{n}.nii.gz") for n in ("epi", "fixed", "edges", "epi_edges", "mask")}
+        shifted = place + np.array([0, 3, 0]) * np.exp(-(place ** 2).sum(-1) / 300)[..., None]
+        for image, end in ((place, "fixed"), (shifted, "epi")):
+            grid.write(names[end], scene.blobs(image).astype(np.float32))
+            edges = np.linalg.norm(np.gradient(scene.blobs(image)), axis=0)
+            grid.write(names["edges" if end == "fixed" else "epi_edges"], edges.astype(np.float32))
+        grid.write(names["mask"], grid.interior(2).astype(np.uint8))
+        os.makedirs("sdcflows")
+        os.chdir("sdcflows")
+        syn = FixHeaderRegistration(from_file=sdcflows.data.load("sd_syn_sloppy.json"))
+        syn.inputs.fixed_image, syn.inputs.moving_image = [names["fixed"], names["edges"]], [names["epi"], names["epi_edges"]]
+        syn.inputs.restrict_deformation = 2 * [[0.1, 1.0, 0.1]]
+        syn.inputs.fixed_image_masks, syn.inputs.moving_image_masks = 2 * [names["mask"]], ["NULL", names["mask"]]
+        syn.inputs.output_warped_image = True
+        found = syn.run().outputs
+        warp = nibabel.load(found.forward_transforms[0]).get_fdata().squeeze()
+        along = np.abs(warp).mean((0, 1, 2))
+        self.assertGreater(along[1], 2 * max(along[0], along[2]))
+        want, was, warped = (nibabel.load(f).get_fdata() for f in (names["fixed"], names["epi"], found.warped_image))
+        self.assertLess(np.abs(warped - want).mean(), 0.5 * np.abs(was - want).mean())
 
 
 GRIDS = [("axial", "PSR"), ("sform only, oblique", "left-handed"), ("PSR", "oblique anisotropic")]

@@ -81,14 +81,15 @@ typedef struct clvox_pair_sources {
     const char *mask[2], *linear_mask[2];
     const char *const *level_mask[2]; /* of each level of the deformation; NULL: none */
     int levels;
-    const char *labels, *initial;
+    const char *labels;
 } clvox_pair_sources;
 
 /* A pair between its files: what was read, the result, and what is written. A zeroed one is empty. */
 typedef struct clvox_pair_work {
     clvox_volume *fixed[CLVOX_MAX_CHANNELS], *moving[CLVOX_MAX_CHANNELS];
     clvox_volume *mask[2], *linear_mask[2], *level_mask[2][CLVOX_MAX_LEVELS], *labels;
-    clvox_transform *initial;
+    const clvox_volume *initial; /* the displacement to start from; NULL: none */
+    clvox_volume *composed;      /* the same, where it was made */
     clvox_register_options options;
     clvox_register_result result;
     clvox_volume *carried, *log_jacobian; /* the labels on the fixed image's grid */
@@ -102,7 +103,15 @@ enum { CLVOX_PAIR_INPUTS = 2 * CLVOX_MAX_CHANNELS + 2 * CLVOX_MAX_LEVELS + 5 };
 /* The volumes to read; returns their number. */
 CLVOX_API int clvox_pair_list(clvox_pair_work *work, const clvox_pair_sources *sources,
                               clvox_input inputs[CLVOX_PAIR_INPUTS]);
-/* What was read, as clvox_register takes it. Refuses a series, and an affine as initial warp. */
+/* A chain as a registration starts from it, x -> matrix (x + warp (x)): matrix is the product of its affines, warp
+ * lies on the fixed image's grid and is the caller's; NULL: the chain has none. context NULL: the matrix alone. */
+CLVOX_API int clvox_chain_start(clvox_context *context, const clvox_grid *fixed, const clvox_link *links, int count,
+                                double matrix[4][4], clvox_volume **warp);
+/* Takes the initial warp from a chain, which has to outlive the work; name is the file's. Refuses an affine, and
+ * one beside a warp that is not the matrix of the options. */
+CLVOX_API int clvox_pair_start(clvox_pair_work *work, clvox_context *context, const clvox_grid *fixed,
+                               const clvox_link *links, int count, const char *name);
+/* What was read, as clvox_register takes it. Refuses a series. */
 CLVOX_API int clvox_pair_gather(const clvox_pair_work *work, const clvox_pair_sources *sources,
                                 clvox_register_images *images);
 /* After the registration: the labels, the outputs that a result has in any case, and the log Jacobian for

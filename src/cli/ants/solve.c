@@ -5,18 +5,11 @@
 #include <string.h>
 
 #include "cli/ants/stages.h"
-#include "cli/cmd_register/report.h"
+#include "cli/cmd_register/pair.h"
 #include "cli/matrix.h"
 #include "clvox/files.h"
 
 enum { FILES = CLI_MAX_TEXTS };
-
-/* Pairs of images of a stage, and the metrics of the first one. */
-typedef struct channels {
-    const char *fixed[CLVOX_MAX_CHANNELS], *moving[CLVOX_MAX_CHANNELS];
-    double weight[CLVOX_MAX_CHANNELS];
-    int count;
-} channels;
 
 typedef struct solver {
     command *cli;
@@ -34,11 +27,6 @@ typedef struct solver {
 } solver;
 
 /* ---- inputs ------------------------------------------------------------- */
-
-static bool same(const char *a, const char *b)
-{
-    return a && b ? !strcmp(a, b) : a == b;
-}
 
 static clvox_volume *volume_of(const solver *s, const char *path, int as)
 {
@@ -93,105 +81,58 @@ end:
     return status;
 }
 
-static int find_channels(const ants_stage *stage, channels *c)
-{
-    *c = (channels){.count = 0};
-    for (int k = 0; k < stage->metrics; k++) {
-        const ants_metric *m = &stage->metric[k];
-        int at = 0;
-        while (at < c->count && (strcmp(c->fixed[at], m->fixed) || strcmp(c->moving[at], m->moving)))
-            at++;
-        if (at == CLVOX_MAX_CHANNELS)
-            return clvox_fail(CLVOX_ERROR_ARGUMENT, "more than %d pairs of images in a stage",
-                              CLVOX_MAX_CHANNELS);
-        c->fixed[at] = m->fixed;
-        c->moving[at] = m->moving;
-        c->weight[at] += m->weight;
-        c->count = at == c->count ? at + 1 : c->count;
-    }
-    return CLVOX_OK;
-}
-
-static bool same_inputs(const ants_stage *a, const ants_stage *b)
-{
-    channels x, y;
-    if (!same(a->fixed_mask, b->fixed_mask) || !same(a->moving_mask, b->moving_mask) ||
-        find_channels(a, &x) < 0 || find_channels(b, &y) < 0 || x.count != y.count)
-        return false;
-    for (int i = 0; i < x.count; i++)
-        if (strcmp(x.fixed[i], y.fixed[i]) || strcmp(x.moving[i], y.moving[i]))
-            return false;
-    return true;
-}
-
 /* ---- one run ------------------------------------------------------------ */
-
-static int bins_of(const ants_metric *m)
-{
-    return m->number < 8 ? 32 : m->number > 128 ? 128 : m->number;
-}
-
-static void set_linear(solver *s, const ants_stage *stage, clvox_register_options *o)
-{
-    const ants_metric *m = &stage->metric[0];
-    o->linear_metric = m->metric;
-    o->linear_bins = bins_of(m);
-    for (int k = 1; k < stage->metrics; k++)
-        if (!strcmp(stage->metric[k].fixed, m->fixed) && !strcmp(stage->metric[k].moving, m->moving))
-            ants_replaces(s->line, "several metrics of a linear stage by the first");
-}
-
-/* Whether a metric compares the first pair of its stage. */
-static bool of_first(const ants_stage *stage, int at)
-{
-    return !strcmp(stage->metric[at].fixed, stage->metric[0].fixed) &&
-           !strcmp(stage->metric[at].moving, stage->metric[0].moving);
-}
-
-static int set_deformation(solver *s, const ants_stage *stage, clvox_register_options *o)
-{
-    const ants_metric *first = &stage->metric[0];
-    const int standard = o->radius;
-    int own = 0, others = 0;
-    for (int k = 0; k < stage->metrics; k++) {
-        own += of_first(stage, k);
-        others += !of_first(stage, k) && stage->metric[k].metric != first->metric;
-    }
-    if (others)
-        ants_replaces(s->line, "the metrics of further pairs by that of the first");
-    ants_replaces(s->line, "gradient steps and regularisation by its own");
-    if (own == 1 && first->metric == CLVOX_METRIC_LNCC)
-        return CLVOX_OK; /* clvox's default, which also tells contrasts apart */
-    o->by_contrast = 0;
-    o->metric = first->metric;
-    o->bins = bins_of(first);
-    for (int k = 1; k < stage->metrics; k++) {
-        const ants_metric *m = &stage->metric[k];
-        if (!of_first(stage, k) || !(m->weight > 0))
-            continue;
-        if (o->besides == CLVOX_MAX_BESIDE)
-            return clvox_fail(CLVOX_ERROR_ARGUMENT, "more than %d metrics of one pair", CLVOX_MAX_BESIDE + 1);
-        o->beside[o->besides] = m->metric;
-        o->beside_parameter[o->besides] = m->metric == CLVOX_METRIC_MI ? bins_of(m) : standard;
-        o->beside_weight[o->besides++] = m->weight / (first->weight > 0 ? first->weight : 1e-6);
-    }
-    return CLVOX_OK;
-}
 
 static int gather(solver *s, const ants_stage *stage, clvox_register_images *images)
 {
-    channels c;
-    const int status = find_channels(stage, &c);
+    ants_channels c;
+    const int status = ants_find_channels(stage, &c);
     *images = (clvox_register_images){.channels = status < 0 ? 0 : c.count};
     for (int i = 0; i < images->channels; i++) {
-        images->fixed[i] = volume_of(s, c.fixed[i], 0);
-        images->moving[i] = volume_of(s, c.moving[i], 0);
-        images->weight[i] = c.weight[i];
+        images->fixed[i] = volume_of(s, c.metric[i]->fixed, 0);
+        images->moving[i] = volume_of(s, c.metric[i]->moving, 0);
+        images->weight[i] = c.metric[i]->weight;
     }
     images->fixed_mask = volume_of(s, stage->fixed_mask, CLI_AS_MASK);
     images->moving_mask = volume_of(s, stage->moving_mask, CLI_AS_MASK);
     images->initial_warp = s->warp.warp;
     return status;
+}
+
+/* On an empty cache of kernels children begin to build what the first stages will ask for. */
+static void warm(solver *s)
+{
+    const ants_stage *linear = NULL, *deformation = NULL;
+    clvox_linear freedom = CLVOX_LINEAR_NONE;
+    clvox_register_options o;
+    const ants_start start = s->job->start;
+    cli_register_request r = {.prefix = "warm", .no_picture = true};
+    ants_channels c;
+    for (int i = 0; i < s->job->stages; i++) {
+        const ants_stage *stage = &s->job->stage[i];
+        if (stage->idle)
+            continue;
+        if (stage->linear == CLVOX_LINEAR_NONE)
+            deformation = deformation ? deformation : stage;
+        else
+            linear = linear ? linear : stage;
+        freedom = stage->linear > freedom ? stage->linear : freedom;
+    }
+    const ants_stage *images = deformation ? deformation : linear;
+    if (!images || ants_find_channels(images, &c) < 0 ||
+        ants_choose(s->line, s->job, linear, deformation, &o) < 0)
+        return;
+    o.linear = freedom;
+    o.init = s->job->search ? CLVOX_INIT_AUTO : start == ANTS_FROM_MOMENTS ? CLVOX_INIT_MOMENTS : CLVOX_INIT_CENTERS;
+    r.fixed.count = r.moving.count = c.count;
+    for (int i = 0; i < c.count; i++) {
+        r.fixed.item[i] = c.metric[i]->fixed;
+        r.moving.item[i] = c.metric[i]->moving;
+        r.weight[i] = c.metric[i]->weight;
+    }
+    r.fixed_mask = images->fixed_mask;
+    r.moving_mask = images->moving_mask;
+    cli_pair_warm(s->cli, &r, &o);
 }
 
 /* The map after a run, or after the start alone. */
@@ -219,23 +160,10 @@ static int run(solver *s, const ants_stage *linear, clvox_linear freedom, const 
     clvox_register_images images;
     clvox_register_result result = {.warp = NULL};
     cli_progress progress = {.name = NULL};
-    clvox_register_defaults(&o);
-    o.by_contrast = 1;
+    CLI_TRY(ants_choose(s->line, s->job, linear, deformation, &o));
+    o.linear = freedom;
     o.init = s->started ? CLVOX_INIT_MATRIX : s->job->search ? CLVOX_INIT_AUTO : inits[s->job->start];
     memcpy(o.matrix, s->affine.matrix, sizeof o.matrix);
-    o.linear = linear ? freedom : CLVOX_LINEAR_NONE;
-    o.deform = deformation ? deformation->deform : CLVOX_DEFORM_NONE;
-    clvox_register_preset(&o, s->job->quick ? CLVOX_PRESET_QUICK : CLVOX_PRESET_DEFAULT);
-    o.winsorize_low = s->job->winsorize[0];
-    o.winsorize_high = s->job->winsorize[1];
-    o.histogram_match = stage->match || (deformation && deformation->match);
-    o.inverse = deformation != NULL;
-    if (linear)
-        set_linear(s, linear, &o);
-    if (deformation) {
-        memcpy(o.restrict_axes, deformation->axes, sizeof o.restrict_axes);
-        CLI_TRY(set_deformation(s, deformation, &o));
-    }
     CLI_TRY(gather(s, stage, &images));
     cli_progress_begin(&progress, s->cli, &o, &images);
     o.progress = cli_register_progress;
@@ -255,30 +183,27 @@ end:
 
 /* ---- the start ---------------------------------------------------------- */
 
-/* The chain of files: its last affines are the matrix, what stands before them a warp. */
+/* The chain of files: its affines, and where it has warps what they add to these. */
 static int start_from_files(solver *s)
 {
-    int status = CLVOX_OK, affines = s->chain.count;
-    while (affines > 0 && !s->chain.transform[affines - 1]->is_warp)
-        affines--;
-    CLI_TRY(clvox_compose_affine(s->chain.link + affines, s->chain.count - affines, s->affine.matrix));
+    const char *warped = NULL;
+    const int status = clvox_chain_start(s->cli->ctx, &volume_of(s, s->job->stage[0].metric[0].fixed, 0)->grid,
+                                         s->chain.link, s->chain.count, s->affine.matrix, &s->warp.warp);
     s->started = true;
-    if (!affines)
-        goto end;
+    if (status < 0 || !s->warp.warp)
+        return status;
+    for (int i = 0; i < s->chain.count; i++)
+        warped = s->chain.transform[i]->is_warp ? s->chain.word[i] : warped;
     for (int i = 0; i < s->job->stages; i++)
         if (s->job->stage[i].linear != CLVOX_LINEAR_NONE && !s->job->stage[i].idle)
             return clvox_fail(CLVOX_ERROR_ARGUMENT,
-                              "--initial-moving-transform %s: a warp is refused before a linear stage",
-                              s->chain.word[affines - 1]);
+                              "--initial-moving-transform %s: a warp is refused before a linear stage", warped);
     if (s->job->separate)
         return clvox_fail(CLVOX_ERROR_ARGUMENT,
                           "--initial-moving-transform %s: a warp is refused with "
                           "--collapse-output-transforms 0",
-                          s->chain.word[affines - 1]);
-    CLI_TRY(clvox_compose(s->cli->ctx, &volume_of(s, s->job->stage[0].metric[0].fixed, 0)->grid,
-                          s->chain.link, affines, &s->warp.warp));
-end:
-    return status;
+                          warped);
+    return CLVOX_OK;
 }
 
 static int start(solver *s)
@@ -341,7 +266,7 @@ static int run_all(solver *s)
             const ants_stage *one = &job->stage[next];
             if (one->idle)
                 break;
-            if (next > i && (job->separate || !same_inputs(stage, one)))
+            if (next > i && (job->separate || !ants_same_inputs(stage, one)))
                 break;
             if (deformation && memcmp(deformation->axes, one->axes, sizeof one->axes) != 0)
                 break;
@@ -513,6 +438,7 @@ int ants_solve(command *cli, ants_line *line, ants_job *job)
     solver s = {.cli = cli, .line = line, .job = job, .warp = {.is_warp = 1}, .inverse = {.is_warp = 1}};
     CLI_TRY(check_stages(job));
     CLI_TRY(check_outputs(&s));
+    warm(&s);
     CLI_TRY(load(&s));
     CLI_TRY(start(&s));
     CLI_TRY(run_all(&s));

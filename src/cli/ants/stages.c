@@ -166,9 +166,8 @@ static const ants_option options[] = {
      "other deformations are replaced by syn or greedy, and what stands in brackets by clvox's own steps and "
      "regularisation"},
     {"metric", 'm', ANTS_HONOURED, "MI | Mattes | CC | MeanSquares [FIXED,MOVING,WEIGHT,NUMBER]",
-     "several pairs and several metrics of a pair by their weights; Demons and GC are replaced by ssd and "
-     "ncc, CC's radius and "
-     "sampling by clvox's own; metrics of point sets are refused"},
+     "each pair by its own metrics and their weights, linear stages by the first metric; Demons and GC are "
+     "replaced by ssd and ncc, CC's radius and sampling by clvox's own; metrics of point sets are refused"},
     {"convergence", 'c', ANTS_REPLACED, "[100x70x50x20,1e-6,10]",
      "clvox has its own schedule; a stage without any iteration does nothing, as in ANTs"},
     {"shrink-factors", 'f', ANTS_REPLACED, "8x4x2x1", "by clvox's own schedule"},

@@ -19,6 +19,34 @@ static const char **given(cli_register_request *r, const char *name)
     return &r->given[clvox_option_find(clvox_register_table(), name)];
 }
 
+/* A file to start from: its affines, and where it has warps the deformation starts from these. */
+static int read_start(command *cli, cli_register_request *r, const char **text, clvox_register_options *o)
+{
+    int status = CLVOX_OK, warps = 0;
+    cli_chain chain = {.count = 0};
+    clvox_volume *none;
+    CLI_TRY(cli_read_chain(cli, &(cli_texts){{*text}, 1}, &chain));
+    for (int i = 0; i < chain.count; i++)
+        warps += chain.transform[i]->is_warp != 0;
+    if (warps && warps == chain.count)
+        status = clvox_fail(CLVOX_ERROR_ARGUMENT,
+                            "%s: is a warp; --init takes an affine or a composite, and --initial-warp a warp", *text);
+    else if (warps && r->initial_warp)
+        status = cli_misuse("--init %s has a warp in it, and --initial-warp another one; give one of them", *text);
+    else
+        status = clvox_chain_start(NULL, NULL, chain.link, chain.count, o->matrix, &none);
+    if (warps) {
+        r->initial_warp = *text;
+        if (!*given(r, "linear")) /* it would part the affine from its warp */
+            *given(r, "linear") = "none";
+    }
+    o->init = CLVOX_INIT_MATRIX;
+    *text = NULL;
+end:
+    cli_chain_free(&chain);
+    return status;
+}
+
 /* A file for --init; what is a word instead is left to the table. */
 static int read_init(command *cli, cli_register_request *r, const char **text, clvox_register_options *o)
 {
@@ -52,19 +80,7 @@ static int read_init(command *cli, cli_register_request *r, const char **text, c
     if (!there)
         return cli_misuse("--init %s: neither a file nor one of auto, identity, header, centers, moments and points",
                           *text);
-    clvox_transform *transform = NULL;
-    status = cli_read_link(cli, *text, &transform);
-    if (status < 0)
-        return status;
-    if (transform->is_warp)
-        status = clvox_fail(CLVOX_ERROR_ARGUMENT,
-                            "%s: is a warp; --init takes an affine, and --initial-warp a warp", *text);
-    else
-        memcpy(o->matrix, transform->matrix, sizeof o->matrix);
-    o->init = CLVOX_INIT_MATRIX;
-    *text = NULL;
-    clvox_transform_destroy(&transform);
-    return status;
+    return read_start(cli, r, text, o);
 }
 
 /* ANTs has metrics behind -m, shrink factors behind -f and two names behind -o. */

@@ -115,8 +115,7 @@ static clvox_pair_sources sources_of(const cli_register_request *r)
         .linear_mask = {r->linear_fixed_mask, r->linear_moving_mask},
         .level_mask = {levels[0].count ? levels[0].item : NULL, levels[1].count ? levels[1].item : NULL},
         .levels = levels[0].count ? levels[0].count : levels[1].count,
-        .labels = r->labels,
-        .initial = r->initial_warp};
+        .labels = r->labels};
 }
 
 clvox_pair_inputs cli_pair_inputs(const cli_register_request *r)
@@ -203,8 +202,6 @@ static int gather(cli_pair *p, clvox_register_images *images)
     const cli_register_request *r = &p->request;
     clvox_register_options *o = &p->work.options;
     const clvox_pair_sources sources = sources_of(r);
-    if (r->initial_warp)
-        CLI_TRY(cli_read_link(p->cli, r->initial_warp, &p->work.initial));
     CLI_TRY(clvox_pair_gather(&p->work, &sources, images));
     const first_volumes first = first_of(p);
     if (r->posteriors) {
@@ -239,8 +236,14 @@ static int gather(cli_pair *p, clvox_register_images *images)
                                     o->linear, o->matrix));
     if (r->alone)
         CLI_TRY(cli_alone_place(p, images));
+    const clvox_grid *grid = r->alone ? &p->grid : &first.fixed->grid;
+    if (r->initial_warp) {
+        CLI_TRY(cli_load(p->cli, NULL, 0, &(cli_texts){{r->initial_warp}, 1}, &p->start, true));
+        CLI_TRY(clvox_pair_start(&p->work, p->cli->ctx, grid, p->start.link, p->start.count, r->initial_warp));
+        images->initial_warp = p->work.initial;
+    }
     const clvox_init init = o->init;
-    CLI_TRY(cli_register_smoothing(r, r->alone ? &p->grid : &first.fixed->grid, o));
+    CLI_TRY(cli_register_smoothing(r, grid, o));
     if (r->alone) { /* what was typed has been seen to */
         o->init = init;
         o->linear = CLVOX_LINEAR_NONE;
@@ -340,6 +343,7 @@ end:
 void cli_pair_free(cli_pair *p)
 {
     clvox_pair_work_free(&p->work);
+    cli_chain_free(&p->start);
     clvox_pair_names_free(&p->names);
     cli_points_free(&p->fixed_points);
     cli_points_free(&p->moving_points);

@@ -20,6 +20,7 @@ typedef struct cli_pair {
     cli_register_request request;
     clvox_pair_names names;
     clvox_pair_work work;
+    cli_chain start; /* of the initial warp's file */
     clvox_volume *fixed_posteriors, *moving_posteriors; /* as read */
     clvox_posteriors posteriors;
     clvox_posteriors_errors posteriors_errors;
