@@ -47,7 +47,7 @@ json ${stem}_desc-preproc_T1w.json 'j["Sources"] == ["../raw/sub-01/anat/sub-01_
 json ${stem}_space-MNI_res-02_logjac.json 'j["Sources"][0].startswith("bids::sub-01/anat/") and j["SpatialReference"] == "../tpl/tpl-MNI_res-02_T1w.nii.gz" and j["Resolution"]'
 
 begin "a figure has two mosaics of one size, the warped one over the fixed one, as NiReports shows them"
-exits 0 python3 - out/sub-01/figures/sub-01_space-MNI_res-02_T1w.svg << 'END'
+python_holds out/sub-01/figures/sub-01_space-MNI_res-02_T1w.svg << 'END'
 import base64, struct, sys, xml.etree.ElementTree as tree
 svg, link = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}href"
 root = tree.parse(sys.argv[1]).getroot()
@@ -80,7 +80,7 @@ done
 exists parts/logs/summary_shard-1-of-3.tsv; [ "$(wc -l < parts/logs/summary_shard-1-of-3.tsv)" = 3 ] || complain "other pairs in shard 1"
 exists parts/logs/summary_shard-2-of-3.html; absent parts/logs/summary.tsv
 exits 0 clvox bids raw parts group --template $template ${fast% -q}; prints '0 done, 4 present'; prints 'parts/group_T1w.tsv'
-exits 0 python3 - parts/group_T1w.tsv << 'END'
+python_holds parts/group_T1w.tsv << 'END'
 import csv, os, sys
 rows = list(csv.DictReader(open(sys.argv[1]), delimiter="\t"))
 assert [r["participant_id"] for r in rows] == ["sub-01", "sub-02", "sub-03", "sub-04"]

@@ -80,7 +80,7 @@ if command -v zsh > /dev/null; then exits 0 zsh -n "$pages/_clvox"; fi
 if command -v fish > /dev/null; then exits 0 fish -n "$pages/clvox.fish"; fi
 
 begin "every option of a verb is an input of its Boutiques descriptor, and a repeated one keeps its flag"
-exits 0 python3 - "$program" "$pages" << 'END'
+python_holds "$program" "$pages" << 'END'
 import json, os, re, subprocess, sys
 program, folder = sys.argv[1:]
 for name in sorted(n for n in os.listdir(folder) if re.fullmatch(r"clvox-.*\.json", n)):

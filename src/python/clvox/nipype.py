@@ -88,10 +88,12 @@ def _files() -> Dict[str, str]:
 
 
 def __getattr__(name: str) -> Any:
-    path = _files().get(name)
+    verb = name[:-len("InputSpec")] if name.endswith("InputSpec") else name  # pickles ask for both
+    path = _files().get(verb)
     if not path:
         raise AttributeError(f"clvox.nipype has no {name}: {_folder()} has no descriptor of it")
-    globals()[name] = _make(path, name)
+    globals()[verb] = made = _make(path, verb)
+    globals()[verb + "InputSpec"] = made.input_spec
     return globals()[name]
 
 
