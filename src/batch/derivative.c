@@ -135,7 +135,7 @@ int clvox_derivative_describe(const char *folder)
 {
     /* Files that the standard does not name yet. */
     static const char lines[] = "logs\nfigures\n*_xfm.*\n*_logjac.*\n*_surface.*\n*_curves.*\n*_cloud.*\n"
-                                "*_subjects.tsv\n*_summary.tsv\n";
+                                "*_subjects.tsv\n*_summary.tsv\ngroup_*\nstats\n";
     char path[PATH_MAX], ignore[PATH_MAX];
     if (snprintf(path, sizeof path, "%s/%s", folder, description_name) >= PATH_MAX ||
         snprintf(ignore, sizeof ignore, "%s/%s", folder, ignored_name) >= PATH_MAX)

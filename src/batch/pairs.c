@@ -183,12 +183,15 @@ end:
 static int begin(making *m, const char *table)
 {
     const clvox_pairs_options *o = m->options;
-    char path[PATH_MAX + 16], folder[PATH_MAX];
+    char path[PATH_MAX + 64], folder[PATH_MAX], part[48] = "";
     int status = clv_options_sized(o, sizeof *o);
     if (status < 0)
         return status;
     if (!o->folder && !o->derivatives)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "a list of pairs needs a folder for its outputs");
+    if (o->shards < 0 || o->shard < (o->shards > 0) || o->shard > o->shards)
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "shard %d of %d: the parts of a list are counted from 1",
+                          o->shard, o->shards);
     m->registration = clv_pairs_registration(o);
     m->pairs = calloc(1, sizeof *m->pairs);
     if (!m->pairs)
@@ -196,13 +199,41 @@ static int begin(making *m, const char *table)
     CLV_TRY(copy(table, &m->pairs->list));
     snprintf(folder, sizeof folder, o->derivatives ? "%s/logs" : "%s",
              o->derivatives ? o->derivatives : o->folder);
-    snprintf(path, sizeof path, "%s/summary.tsv", folder);
+    if (o->shards)
+        snprintf(part, sizeof part, "_shard-%d-of-%d", o->shard, o->shards);
+    snprintf(path, sizeof path, "%s/summary%s.tsv", folder, part);
     CLV_TRY(copy(o->summary ? o->summary : path, &m->pairs->summary));
-    snprintf(path, sizeof path, "%s/summary.html", folder);
+    snprintf(path, sizeof path, "%s/summary%s.html", folder, part);
     if (o->report)
         CLV_TRY(copy(path, &m->pairs->page));
 end:
     return status;
+}
+
+static void free_pair(clvox_pair *one)
+{
+    char *text[] = {one->fixed,  one->moving, one->fixed_mask, one->moving_mask,
+                    one->labels, one->output, one->message,    one->suspicions};
+    for (size_t k = 0; k < sizeof text / sizeof *text; k++)
+        free(text[k]);
+    for (int k = 0; one->file && k < one->files; k++)
+        free(one->file[k]);
+    free(one->file);
+    if (one->names)
+        clvox_pair_names_free(one->names);
+    free(one->names);
+}
+
+/* Neighbours in a list are often alike and take as long: a shard has every shards-th pair. */
+static void keep_shard(clvox_pairs *l, const clvox_pairs_options *o)
+{
+    int kept = 0;
+    for (int i = 0; o->shards && i < l->count; i++)
+        if (i % o->shards == o->shard - 1)
+            l->pair[kept++] = l->pair[i];
+        else
+            free_pair(&l->pair[i]);
+    l->count = o->shards ? kept : l->count;
 }
 
 static int finish(making *m, int status, clvox_pairs **out)
@@ -216,6 +247,8 @@ static int finish(making *m, int status, clvox_pairs **out)
         status = clvox_derivative_check(m->options->derivatives, m->pairs->pair[i].moving);
     if (status < 0)
         clvox_pairs_destroy(&m->pairs);
+    else
+        keep_shard(m->pairs, m->options);
     *out = m->pairs;
     return status;
 }
@@ -255,19 +288,8 @@ void clvox_pairs_destroy(clvox_pairs **pairs)
     if (!l)
         return;
     *pairs = NULL;
-    for (int i = 0; i < l->count; i++) {
-        clvox_pair *one = &l->pair[i];
-        char *text[] = {one->fixed,  one->moving, one->fixed_mask, one->moving_mask,
-                        one->labels, one->output, one->message,    one->suspicions};
-        for (size_t k = 0; k < sizeof text / sizeof *text; k++)
-            free(text[k]);
-        for (int k = 0; one->file && k < one->files; k++)
-            free(one->file[k]);
-        free(one->file);
-        if (one->names)
-            clvox_pair_names_free(one->names);
-        free(one->names);
-    }
+    for (int i = 0; i < l->count; i++)
+        free_pair(&l->pair[i]);
     free(l->pair);
     free(l->list);
     free(l->summary);

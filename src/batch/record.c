@@ -148,6 +148,7 @@ int clvox_record_input(cJSON *log, const char *path)
 void clvox_record_device(cJSON *log, const clvox_context *ctx)
 {
     const clvox_device_limits *limits = clvox_context_limits(ctx);
+    cJSON_DeleteItemFromObject(log, "device"); /* of contexts before */
     cJSON *device = cJSON_AddObjectToObject(log, "device");
     cJSON_AddStringToObject(device, "name", limits->name);
     cJSON_AddStringToObject(device, "vendor", limits->vendor);

@@ -117,6 +117,22 @@ static void take_result(clvox_pair *one, const cJSON *log)
     one->suspicions = strdup(doubts);
 }
 
+/* Whether an earlier result is one of these inputs and options. any_device: by whatever device. */
+static bool is_same_key(const char *before, const char *key, bool any_device)
+{
+    if (!any_device)
+        return !strcmp(before, key);
+    cJSON *was = cJSON_Parse(before), *is = cJSON_Parse(key);
+    for (int k = 0; k < 2; k++) {
+        cJSON_DeleteItemFromObject(k ? was : is, "device");
+        cJSON_DeleteItemFromObject(k ? was : is, "driver");
+    }
+    const bool same = was && is && cJSON_Compare(was, is, true);
+    cJSON_Delete(was);
+    cJSON_Delete(is);
+    return same;
+}
+
 /* Whether the pair's log, which is written last, is of this run's options and inputs, and its files are
  * there. */
 static bool is_present(const work *w, clvox_pair *one)
@@ -132,7 +148,8 @@ static bool is_present(const work *w, clvox_pair *one)
     const cJSON *before = cJSON_GetObjectItem(log, "pair"), *file,
                 *files = cJSON_GetObjectItem(log, "outputs");
     key = key_of(w, one);
-    same = key && cJSON_IsString(before) && !strcmp(before->valuestring, key) && cJSON_IsArray(files);
+    same = key && cJSON_IsString(before) && cJSON_IsArray(files) &&
+           is_same_key(before->valuestring, key, w->options->any_device);
     if (same)
         cJSON_ArrayForEach(file, files) same =
             same && cJSON_IsString(file) && !access(file->valuestring, F_OK);

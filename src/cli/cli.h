@@ -65,6 +65,9 @@ int cli_describe_verbs(const cli_verb *verbs);
 /* A program of these verbs (the rows end with name NULL); returns its exit code. */
 int cli_main(const cli_verb *verbs, int argc, char **argv);
 
+/* Runs a verb as the program does, with its messages; argv[0] is its name. Returns its exit code. */
+int cli_run(const cli_verb *verb, int argc, char **argv);
+
 /* Runs the row that argv[1] names (rows end with name NULL), or prints the help of the verb. */
 int cli_run_subcommand(command *cli, const cli_subcommand *rows, int argc, char **argv);
 
@@ -73,6 +76,7 @@ int cmd_ants(command *cli, int argc, char **argv);
 bool cli_ants_is(const char *name);
 int cmd_apply(command *cli, int argc, char **argv);
 int cmd_atlas(command *cli, int argc, char **argv);
+int cmd_bids(command *cli, int argc, char **argv);
 int cmd_compare(command *cli, int argc, char **argv);
 int cmd_compose(command *cli, int argc, char **argv);
 int cmd_devices(command *cli, int argc, char **argv);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The help as JSON: tools/manual makes man pages and completions of it while clvox is built. */
+/* The help as JSON: tools/manual makes man pages, completions and descriptors of it while clvox is built. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -23,6 +23,7 @@ static void add_row(cJSON *to, const cli_help_row *o)
     cJSON *row = cJSON_CreateObject();
     cJSON_AddStringToObject(row, "name", o->name);
     cJSON_AddStringToObject(row, "letter", short_name);
+    cJSON_AddStringToObject(row, "kind", o->kind);
     cJSON_AddStringToObject(row, "argument", o->argument);
     cJSON_AddStringToObject(row, "help", o->help);
     cJSON_AddStringToObject(row, "default", o->standard);

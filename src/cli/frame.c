@@ -168,7 +168,7 @@ static void log_failure(command *cli, int status)
     clvox_fail((clvox_status)status, "%s", message);
 }
 
-static int run(const cli_verb *verb, int argc, char **argv)
+int cli_run(const cli_verb *verb, int argc, char **argv)
 {
     command cli = {.verb = verb->name, .started = cli_seconds()};
     cli.own_driver = cli_environment_begin();
@@ -238,7 +238,7 @@ static int begin(const cli_verb *verbs, int argc, char **argv)
     if (!verb)
         return 2;
     char asked[] = "--help", *question[] = {argv[1 + help], asked, help ? argv[3] : NULL, NULL};
-    return help ? run(verb, argc > 3 ? 3 : 2, question) : run(verb, argc - 1, argv + 1);
+    return help ? cli_run(verb, argc > 3 ? 3 : 2, question) : cli_run(verb, argc - 1, argv + 1);
 }
 
 typedef struct arguments {

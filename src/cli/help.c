@@ -29,8 +29,16 @@ const cli_help *cli_help_of(const char *verb)
 
 static int add(cli_help_row *row, const cli_option *o)
 {
-    *row = (cli_help_row){
-        .letter = o->letter, .name = o->name, .help = o->help, .group = o->group, .basic = o->basic};
+    static const char *const kinds[] = {
+        [CLI_FLAG] = "flag",     [CLI_COUNT] = "flag",      [CLI_TEXT] = "text",     [CLI_OUT] = "out",
+        [CLI_FOLDER] = "folder", [CLI_PREFIX] = "prefix",   [CLI_REPEAT] = "repeat", [CLI_INTEGER] = "integer",
+        [CLI_NUMBER] = "number", [CLI_NUMBERS] = "numbers", [CLI_CHOICE] = "choice", [CLI_MARK] = "flag"};
+    *row = (cli_help_row){.letter = o->letter,
+                          .name = o->name,
+                          .help = o->help,
+                          .kind = kinds[o->kind],
+                          .group = o->group,
+                          .basic = o->basic};
     snprintf(row->argument, sizeof row->argument, "%s", o->argument ? o->argument : "");
     return 1;
 }
@@ -47,6 +55,7 @@ static int add_table(cli_help_row *rows, const clvox_option_table *table, const 
         *row = (cli_help_row){.letter = text.letter,
                               .name = text.name,
                               .help = text.help,
+                              .kind = text.flag ? "flag" : "text",
                               .group = text.group,
                               .basic = text.basic};
         snprintf(row->argument, sizeof row->argument, "%s", text.argument);

@@ -11,6 +11,7 @@ static const cli_verb verbs[] = {
     {"register", "register one image to another", cmd_register},
     {"series", "correct motion in a 4-D scan", cmd_series},
     {"atlas", "build an unbiased template of a population", cmd_atlas},
+    {"bids", "run as a BIDS App: correct, register and compare participants", cmd_bids},
     {"shoot", "shoot a geodesic from its initial momentum", cmd_shoot},
     {"apply", "resample an image, or move points or a mesh, through transforms", cmd_apply},
     {"compose", "compose a chain of transforms into one", cmd_compose},
@@ -29,24 +30,27 @@ static const cli_verb verbs[] = {
     {NULL, NULL, NULL},
 };
 
-/* Under the name of one of ANTs' programs, `clvox ants` of that name. */
-static int run_ants(int argc, char **argv, char *name)
+/* Under another name, `clvox` with these words before what is typed; the second may be NULL. */
+static int run_as(char *verb, char *name, int argc, char **argv)
 {
-    static char verb[] = "ants";
-    char **words = calloc((size_t)argc + 2, sizeof *words);
+    const int more = name ? 2 : 1;
+    char **words = calloc((size_t)argc + 3, sizeof *words);
     if (!words)
         return 1;
     words[0] = argv[0];
     words[1] = verb;
     words[2] = name;
-    memcpy(words + 3, argv + 1, (size_t)(argc - 1) * sizeof *words);
-    const int code = cli_main(verbs, argc + 2, words);
+    memcpy(words + 1 + more, argv + 1, (size_t)(argc - 1) * sizeof *words);
+    const int code = cli_main(verbs, argc + more, words);
     free(words);
     return code;
 }
 
 int main(int argc, char **argv)
 {
+    static char ants[] = "ants", bids[] = "bids";
     char *slash = argc ? strrchr(argv[0], '/') : NULL, *name = slash ? slash + 1 : argc ? argv[0] : NULL;
-    return name && cli_ants_is(name) ? run_ants(argc, argv, name) : cli_main(verbs, argc, argv);
+    return name && cli_ants_is(name)              ? run_as(ants, name, argc, argv)
+           : name && !strcmp(name, "clvox-bids") ? run_as(bids, NULL, argc, argv)
+                                                  : cli_main(verbs, argc, argv);
 }

@@ -7,6 +7,7 @@
 #include "base/matrix.h"
 #include "base/select.h"
 #include "base/status.h"
+#include "io/volume/orientation.h"
 
 int clv_picture_open(clv_picture *p, const clvox_volume *volume)
 {
@@ -15,6 +16,16 @@ int clv_picture_open(clv_picture *p, const clvox_volume *volume)
     p->high = 1;
     int status = clv_matrix_invert(volume->grid.to_ras, p->from_ras);
     return status < 0 ? clvox_fail_in(status, "the figure") : status;
+}
+
+int clv_picture_open_upright(clv_picture *p, const clvox_volume *volume, clvox_volume **own)
+{
+    clv_orientation o;
+    if (!volume)
+        return CLVOX_OK;
+    clv_orientation_of(&volume->grid, &o);
+    const int status = clv_orientation_same(&o) ? CLVOX_OK : clv_orientation_volume(volume, &o, NULL, own);
+    return status < 0 ? status : clv_picture_open(p, *own ? *own : volume);
 }
 
 double clv_picture_grey(const clv_picture *p, double value)

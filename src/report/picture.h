@@ -18,6 +18,10 @@ typedef struct clv_picture {
 /* CLVOX_ERROR_DATA for a grid that has no inverse. The window is 0 to 1. */
 int clv_picture_open(clv_picture *p, const clvox_volume *volume);
 
+/* The same of the volume as the world has its axes. *own, the caller's, holds it where its voxels are stored
+ * otherwise. NULL: the picture stays as it is. */
+int clv_picture_open_upright(clv_picture *p, const clvox_volume *volume, clvox_volume **own);
+
 /* Chooses the window: from below the darkest to 99.5 percent of what is brighter than
  * the mean, which leaves out the air round a head, inside the mask if there is
  * one, as skin and fat are brighter than a brain. */

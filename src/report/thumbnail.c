@@ -4,7 +4,6 @@
 
 #include "base/status.h"
 #include "clvox/report.h"
-#include "io/volume/orientation.h"
 #include "io/png.h"
 #include "report/picture.h"
 #include "base/text.h"
@@ -19,22 +18,6 @@ typedef struct parts {
     clv_view view;
     const clvox_grid *grid; /* that the view cuts */
 } parts;
-
-static int open_one(parts *p, int which, const clvox_volume *volume, clv_picture *picture)
-{
-    int status = CLVOX_OK;
-    clv_orientation o;
-    if (!volume)
-        return status;
-    clv_orientation_of(&volume->grid, &o);
-    if (!clv_orientation_same(&o)) {
-        CLV_TRY(clv_orientation_volume(volume, &o, NULL, &p->own[which]));
-        volume = p->own[which];
-    }
-    status = clv_picture_open(picture, volume);
-end:
-    return status;
-}
 
 static void sample_panel(const clv_picture *of, const parts *p, const clv_panel *panel, double *to)
 {
@@ -83,9 +66,9 @@ int clvox_report_thumbnail(const clvox_volume *shown, const clvox_volume *edges,
     size_t bytes;
     clv_text text = {.data = NULL};
     *out = NULL;
-    CLV_TRY(open_one(&p, 0, shown, &p.shown));
-    CLV_TRY(open_one(&p, 1, edges, &p.edges));
-    CLV_TRY(open_one(&p, 2, mask, &p.mask));
+    CLV_TRY(clv_picture_open_upright(&p.shown, shown, &p.own[0]));
+    CLV_TRY(clv_picture_open_upright(&p.edges, edges, &p.own[1]));
+    CLV_TRY(clv_picture_open_upright(&p.mask, mask, &p.own[2]));
     const clv_picture *head = edges ? &p.edges : &p.shown, *inside = mask ? &p.mask : NULL;
     CLV_TRY(clv_picture_window(&p.shown, inside));
     if (edges)

@@ -151,6 +151,65 @@ static void processes_share_a_list(void **state)
     clvox_pairs_destroy(&l);
 }
 
+static void shards_are_the_pairs(void **state)
+{
+    clvox_pairs_options o = {.size = sizeof o, .folder = in("parts"), .shards = 2};
+    clvox_pair rows[5] = {{.fixed = NULL}};
+    clvox_pairs *l = NULL;
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        rows[i] = (clvox_pair){.fixed = in("f.nii"), .moving = in("m.nii"), .output = (char *[]){"a", "b", "c", "d", "e"}[i]};
+    for (o.shard = 1; o.shard <= 2; o.shard++) {
+        assert_int_equal(clvox_pairs_make(rows, 5, &o, &l), CLVOX_OK);
+        assert_int_equal(l->count, o.shard == 1 ? 3 : 2);
+        for (int i = 0; i < l->count; i++)
+            assert_string_equal(strrchr(l->pair[i].output, '/') + 1, rows[2 * i + o.shard - 1].output);
+        assert_string_equal(l->summary, in(o.shard == 1 ? "parts/summary_shard-1-of-2.tsv" : "parts/summary_shard-2-of-2.tsv"));
+        clvox_pairs_destroy(&l);
+    }
+    o.shard = o.shards = 7;
+    assert_int_equal(clvox_pairs_make(rows, 5, &o, &l), CLVOX_OK);
+    assert_int_equal(l->count, 0);
+    clvox_pairs_destroy(&l);
+    for (int k = 0; k < 3; k++) {
+        o.shard = (int[]){0, 3, 1}[k];
+        o.shards = (int[]){2, 2, -1}[k];
+        assert_int_equal(clvox_pairs_make(rows, 5, &o, &l), CLVOX_ERROR_ARGUMENT);
+        assert_non_null(strstr(clvox_message(), "the parts of a list are counted from 1"));
+    }
+}
+
+/* The log of a result that another driver gave. */
+static void results_of_other_devices(void **state)
+{
+    const clvox_register_options registration = quick();
+    clvox_pairs_options o = {
+        .size = sizeof o, .registration = &registration, .folder = in("other"), .no_picture = 1};
+    const clvox_pair row = {.fixed = in("f.nii"), .moving = in("m.nii"), .output = "a"};
+    clvox_pairs *l = NULL;
+    char *text = NULL, *driver;
+    size_t size;
+    (void)state;
+    assert_int_equal(clvox_pairs_make(&row, 1, &o, &l), CLVOX_OK);
+    assert_int_equal(run(l, &o), CLVOX_OK);
+    assert_int_equal(clvox_file_read(in("other/a.json"), 1 << 20, &text, &size), CLVOX_OK);
+    driver = strstr(text, "driver\\\":\\\"");
+    assert_non_null(driver);
+    driver[strlen("driver\\\":\\\"")] ^= 1;
+    assert_int_equal(clvox_file_write(in("other/a.json"), text, size), CLVOX_OK);
+    clvox_text_destroy(&text);
+    o.dry_run = 1;
+    assert_int_equal(run(l, &o), CLVOX_OK);
+    assert_int_equal(l->pair[0].state, CLVOX_PAIR_WAITING);
+    o.any_device = 1;
+    assert_int_equal(run(l, &o), CLVOX_OK);
+    assert_int_equal(l->pair[0].state, CLVOX_PAIR_PRESENT);
+    o.no_picture = 0; /* not the same options */
+    assert_int_equal(run(l, &o), CLVOX_OK);
+    assert_int_equal(l->pair[0].state, CLVOX_PAIR_WAITING);
+    clvox_pairs_destroy(&l);
+}
+
 static void refused(const char *sentence, const clvox_pair *rows, int count, const clvox_pairs_options *o)
 {
     clvox_pairs *l = NULL;
@@ -208,6 +267,8 @@ int main(void)
     test_case(what_is_complete_stays,
               "pairs are planned, stopped, registered, and left as they are once complete");
     test_case(processes_share_a_list, "processes that have one list share its pairs");
+    test_case(shards_are_the_pairs, "shards together are the pairs of a list, each once");
+    test_case(results_of_other_devices, "a result of another device is present where that is asked for");
     test_case(lists_that_make_no_sense, "lists that make no sense are a sentence each, and leave nothing");
     test_case(no_input_is_overwritten, "no pair writes what another reads");
     return test_run("register list", tear_down);

@@ -100,6 +100,11 @@ json() {
 j = json.load(open(sys.argv[1]))
 sys.exit(0 if eval(sys.argv[2]) else 1)' "$1" "$2" 2> log/err || complain "$1: not so: $2"
 }
+# python_holds WORD...: whether the Python of standard input, whose arguments these are, ends without an error.
+python_holds() {
+    cat > log/holds.py
+    exits 0 python3 log/holds.py "$@"
+}
 # Ends here: what would follow is skipped, for a reason.
 finish_skipping() {
     close

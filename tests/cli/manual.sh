@@ -78,4 +78,30 @@ for name in $(clvox register --help all | sed -n 's/^  \(-., \)\{0,1\}--\([a-z0-
 done
 if command -v zsh > /dev/null; then exits 0 zsh -n "$pages/_clvox"; fi
 if command -v fish > /dev/null; then exits 0 fish -n "$pages/clvox.fish"; fi
+
+begin "every option of a verb is an input of its Boutiques descriptor, and a repeated one keeps its flag"
+python_holds "$program" "$pages" << 'END'
+import json, os, re, subprocess, sys
+program, folder = sys.argv[1:]
+for name in sorted(n for n in os.listdir(folder) if re.fullmatch(r"clvox-.*\.json", n)):
+    one = json.load(open(os.path.join(folder, name)))
+    words = one["command-line"].split(" [")[0].split()[1:]
+    page = json.loads(subprocess.run([program, *words, "--describe-options"], capture_output=True, check=True).stdout)
+    flags = {i.get("command-line-flag") for i in one["inputs"]}
+    assert {"--" + o["name"] for o in page["options"]} <= flags, name
+    ids = [i["id"] for i in one["inputs"] + one.get("output-files", [])]
+    assert len(ids) == len(set(ids)) and all(re.fullmatch(r"\w+", i) for i in ids), (name, ids)
+    assert all(i["value-key"] in one["command-line"] for i in one["inputs"]), name
+one = json.load(open(os.path.join(folder, "clvox-register.json")))
+inputs, outputs = ({i["id"]: i for i in one[k]} for k in ("inputs", "output-files"))
+assert inputs["fixed"]["list-separator"] == " --fixed " and inputs["fixed"]["type"] == "File"
+assert inputs["deform"]["value-choices"][:1] == ["none"] or "syn" in inputs["deform"]["value-choices"]
+assert inputs["quick"]["type"] == "Flag" and inputs["jobs"] | {"type": "Number", "integer": True} == inputs["jobs"]
+assert outputs["warp_file"]["path-template"] == "[OUTPUT]_warp.nii.gz"
+one = json.load(open(os.path.join(folder, "clvox-bids.json")))
+assert [i["id"] for i in one["inputs"]][:3] == ["bidsdir", "outdir", "participant_group"]
+assert one["inputs"][2]["value-choices"] == ["participant", "group"]
+one = json.load(open(os.path.join(folder, "clvox-filter-n4.json")))
+assert one["inputs"][0]["id"] == "in_file" and [o["id"] for o in one["output-files"]] == ["output_file", "field_file"], one["output-files"]
+END
 finish

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "clvox/files.h"
+#include "clvox/command/page.h"
 #include "clvox/report.h"
 
 static char path[128];
@@ -294,6 +295,7 @@ static void images_of_any_shape_and_content(void **state)
                  *page = page_of(&(clvox_report_layer){"one", v, CLVOX_REPORT_GREY, 0}, 1, NULL);
             assert_that(clvox_report_thumbnail(v, v, NULL, &thumbnail) == CLVOX_OK && thumbnail, "%s",
                         clvox_message());
+            assert_that(clvox_page_flicker(v, v, path) == CLVOX_OK, "%s", clvox_message());
             free(thumbnail);
             free(page);
             clvox_volume_destroy(&v);

@@ -18,6 +18,10 @@ CLVOX_API void clvox_page_facts(clvox_report *page, const cJSON *object, int mos
  * and releases it. status: of what was done before; below 0 the page is only released. */
 CLVOX_API int clvox_page_end(const cJSON *log, clvox_report **page, int status, const char *path);
 
+/* A registration as an SVG file in the form of NiReports: mosaics of both images, which lie on one grid or on
+ * any two, the warped one over the fixed one; it fades while the mouse is on it. */
+CLVOX_API int clvox_page_flicker(const clvox_volume *fixed, const clvox_volume *warped, const char *path);
+
 /* A path as an address relative to the page, with %20 for a blank and so on; the caller's to free, NULL
  * without memory. */
 CLVOX_API char *clvox_page_address(const char *path);

@@ -516,21 +516,7 @@ int cmd_atlas(command *cli, int argc, char **argv)
         {0},
     };
     /* Rounds begin where the one before ended, and always give the inverse. */
-    static const char *const without[] = {"init",
-                                          "inverse",
-                                          "output-type",
-                                          "points-weight",
-                                          "points-width",
-                                          "surface-weight",
-                                          "surface-kind",
-                                          "curves-weight",
-                                          "curves-kind",
-                                          "cloud-weight",
-                                          "width",
-                                          "currents",
-                                          "posteriors-weight",
-                                          "posteriors-weights",
-                                          NULL};
+    static const char *const without[] = {"init", "inverse", "output-type", CLI_ANATOMY_ROWS, NULL};
     const cli_usage usage = {
         .options = options,
         .table = clvox_atlas_table(),

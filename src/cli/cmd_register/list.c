@@ -101,7 +101,8 @@ static void tell(command *cli, const clvox_pairs *pairs)
               count[CLVOX_PAIR_PRESENT], count[CLVOX_PAIR_FAILED]);
 }
 
-int cli_register_list(command *cli, const cli_register_request *r, const clvox_register_options *registration)
+int cli_register_list(command *cli, const cli_register_request *r, const clvox_register_options *registration,
+                      const clvox_pair *rows, int count, clvox_pairs **out)
 {
     int status = CLVOX_OK;
     char message[2048];
@@ -126,6 +127,9 @@ int cli_register_list(command *cli, const cli_register_request *r, const clvox_r
                              .no_clobber = cli->no_clobber,
                              .jobs = r->jobs,
                              .dry_run = r->dry_run,
+                             .shard = r->shard,
+                             .shards = r->shards,
+                             .any_device = r->any_device,
                              .heard = heard,
                              .log = cli_bar_hear,
                              .progress = cli_bar_stage};
@@ -133,7 +137,11 @@ int cli_register_list(command *cli, const cli_register_request *r, const clvox_r
         o.level_fixed_mask[k] = r->level_masks[0].item[k];
         o.level_moving_mask[k] = r->level_masks[1].item[k];
     }
-    CLI_TRY(clvox_pairs_read(r->list, &o, &pairs));
+    CLI_TRY(rows ? clvox_pairs_make(rows, count, &o, &pairs) : clvox_pairs_read(r->list, &o, &pairs));
+    if (!pairs->count) {
+        cli_remark(cli, 0, "plan     no pair is in shard %d of %d\n", r->shard, r->shards);
+        goto end;
+    }
     CLI_TRY(claim(cli, r, pairs));
     status = run(cli, r, pairs, &o);
     if (status == CLVOX_ERROR_STOPPED || (status < 0 && !pairs->summary_written && !clvox_files_full()))
@@ -147,6 +155,9 @@ int cli_register_list(command *cli, const cli_register_request *r, const clvox_r
     const int profiled = cli_profile(cli);
     status = status < 0 ? clvox_fail((clvox_status)status, "%s", message) : profiled;
 end:
-    clvox_pairs_destroy(&pairs);
+    if (out)
+        *out = pairs;
+    else
+        clvox_pairs_destroy(&pairs);
     return status;
 }

@@ -211,6 +211,19 @@ end:
     return status;
 }
 
+int cli_read_shard(const char *text, int *shard, int *shards)
+{
+    char *slash, *end = NULL;
+    if (!text)
+        return CLVOX_OK;
+    const long part = strtol(text, &slash, 10), parts = *slash == '/' ? strtol(slash + 1, &end, 10) : 0;
+    if (!end || *end || part < 1 || part > parts || parts > 1 << 20)
+        return cli_misuse("--shard %s: a part and the number of parts are needed, as 3/8", text);
+    *shard = (int)part;
+    *shards = (int)parts;
+    return CLVOX_OK;
+}
+
 const char *cli_preset_name(const cli_presets *p)
 {
     return p->quick ? "quick" : p->regular ? "regular" : p->best ? "best" : "default";
@@ -320,6 +333,9 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         {"at-once", 0, CLI_INTEGER, &r->at_once, "N",
          CLI_AT_ONCE_HELP("4" CLI_AT_ONCE_GPU "; on a CPU one for each core and 4 GB, up to 4; else 1"),
          CLVOX_GROUP_MANY, .needs = "list"},
+        {"shard", 0, CLI_TEXT, &r->part, "I/N",
+         "only part I of N parts of the pairs, for jobs of a cluster; all of them see the same list",
+         CLVOX_GROUP_MANY, .needs = "list"},
         CLI_PRESET_OPTIONS(&r->presets),
         {"dof", 0, CLI_INTEGER, &r->dof, "0|3|6|7|9|12", "--linear, given as degrees of freedom",
          CLVOX_GROUP_QUALITY},
@@ -401,6 +417,7 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         return cli_misuse("--at-once %d: at most %d", r->at_once, CLI_MOST_AT_ONCE);
     if (r->jobs > CLI_MOST_JOBS)
         return cli_misuse("--jobs %d: at most %d", r->jobs, CLI_MOST_JOBS);
+    CLI_TRY(cli_read_shard(r->part, &r->shard, &r->shards));
     if (r->list) {
         CLI_TRY(check_list(r));
         goto options;

@@ -4,6 +4,7 @@
 #define CLI_REGISTER_OPTIONS_H
 
 #include "cli/shapes.h"
+#include "clvox/batch.h"
 #include "clvox/registration.h"
 
 /* --quick, --regular and --best. */
@@ -19,6 +20,11 @@ typedef struct cli_presets {
     {"best", 0, CLI_FLAG, &(p)->best, NULL, "highest overlap; several times as long as default", \
      CLVOX_GROUP_QUALITY, .basic = true}
 
+/* Rows of clvox_register_table that are for anatomy beside the images of one pair. */
+#define CLI_ANATOMY_ROWS \
+    "points-weight", "points-width", "surface-weight", "surface-kind", "curves-weight", "curves-kind", \
+    "cloud-weight", "width", "currents", "posteriors-weight", "posteriors-weights"
+
 /* As typed. */
 typedef struct cli_register_request {
     cli_texts fixed, moving, weights, shapes[CLI_SHAPE_KINDS];
@@ -30,6 +36,9 @@ typedef struct cli_register_request {
     const char *list, *summary; /* many pairs: prefix is the folder of their outputs */
     int at_once;                /* of these, registered at once on each GPU; 0: as many as pay */
     int jobs;                   /* of these, written at once by each device; 0: the threads, at most 4 */
+    const char *part;           /* --shard, */
+    int shard, shards;          /* and what it says; 0: all */
+    bool any_device;            /* as of clvox_pairs_options */
     const char *given[CLVOX_MAX_OPTIONS]; /* of the rows of clvox_register_table */
     char *fixed_points, *moving_points; /* the two files of points, the caller's to free; NULL: none */
     char *fixed_posteriors, *moving_posteriors;                                   /* likewise */
@@ -50,8 +59,13 @@ typedef struct cli_register_request {
 int cli_register_parse(command *cli, int argc, char **argv, cli_register_request *request,
                        clvox_register_options *options);
 
-/* Registers the pairs of request->list, one after another, reading and writing meanwhile. */
-int cli_register_list(command *cli, const cli_register_request *request, const clvox_register_options *options);
+/* Registers the pairs of request->list, or these rows, one after another, reading and writing meanwhile. out:
+ * gets them, also where some failed, for clvox_pairs_destroy; NULL: nobody needs them. */
+int cli_register_list(command *cli, const cli_register_request *request, const clvox_register_options *options,
+                      const clvox_pair *rows, int count, clvox_pairs **out);
+
+/* "3/8": part 3 of 8; NULL leaves both as they are. 0 or a misuse. */
+int cli_read_shard(const char *text, int *shard, int *shards);
 
 /* The model that is typed for the rows of clvox_register_table, and what a preset makes of it; the other rows
  * are read after it. */

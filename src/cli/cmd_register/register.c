@@ -25,7 +25,7 @@ int cmd_register(command *cli, int argc, char **argv)
     clvox_register_options o;
     int status = cli_register_parse(cli, argc, argv, &r, &o);
     if (!status)
-        status = r.list ? cli_register_list(cli, &r, &o) : run(cli, &r, &o);
+        status = r.list ? cli_register_list(cli, &r, &o, NULL, 0, NULL) : run(cli, &r, &o);
     free(r.fixed_points);
     free(r.moving_points);
     free(r.fixed_posteriors);
