@@ -10,7 +10,7 @@ typedef struct trial {
 
 static const trial trials[] = {
     {{3, 2, 2}, 3, 0, 1, 3},
-    {{2, 2, 1}, 4, 1, 1, 40}, /* more labels than are counted at a time */
+    {{3, 3, 1}, 4, 1, 1, 40}, /* more labels than are counted at a time */
     {{1, 1, 1}, 1, 0, 0, 2},
     /* The simulator leaves out the rest. */
     {{7, 1, 3}, 5, 1, 2, 3},
@@ -55,7 +55,7 @@ static void compare(clvox_context *ctx, const trial *t, int how)
         harness_download(ctx, m, shifts, count * sizeof *shifts);
     }
     if (how == 2)
-        assert_ok(clv_label_vote_patches(ctx, &s.on, &s.voxels, .5f, out, shares));
+        assert_ok(clv_label_vote_patches(ctx, &s.on, &s.voxels, 4, out, shares));
     else
         assert_ok(clv_label_vote(ctx, &s.on, &s.voxels, &voters, out, shares));
     harness_download(ctx, out, label, (size_t)n * sizeof *label);
@@ -69,7 +69,7 @@ static void compare(clvox_context *ctx, const trial *t, int how)
     for (int i = 0; i < n; i++) {
         double votes[REF_LABEL_NAMES];
         if (how == 2)
-            ref_label_vote_patches(&s.ref, s.list[i], .5, votes);
+            ref_label_vote_patches(&s.ref, s.list[i], 4, votes);
         else
             ref_label_vote(&s.ref, &ref, s.list[i], votes);
         judge(how == 2 ? "patches" : how ? "weights" : "majority", i, votes, label[i], share[i]);
@@ -120,6 +120,31 @@ static void ties_go_to_the_smaller_label(void **state)
     }
 }
 
+/* Four votes for the largest of 21 labels, which are more than are counted at a time. */
+static void the_largest_of_many_labels_may_win(void **state)
+{
+    enum { ATLASES = 24 };
+    clvox_context *ctx = harness_context();
+    const int size[3] = {1, 1, 1};
+    stack s;
+    int label;
+    float share;
+    (void)state;
+    stack_make(ctx, size, ATLASES, 0, 3, &s);
+    const size_t voxels = (size_t)s.ref.size[0] * (size_t)s.ref.size[1] * (size_t)s.ref.size[2];
+    for (int k = 0; k < ATLASES; k++)
+        s.labels[(size_t)k * voxels + (size_t)s.list[0]] = k % 6 == 1 ? 50 : k;
+    assert_ok(clv_buffer_write(ctx, s.on.labels, 0, s.labels, ATLASES * voxels * sizeof *s.labels));
+    clv_buffer *out = harness_output(ctx, sizeof label), *shares = harness_output(ctx, sizeof share);
+    assert_ok(clv_label_vote(ctx, &s.on, &s.voxels, &(clv_label_voters){.place = s.places}, out, shares));
+    harness_download(ctx, out, &label, sizeof label);
+    harness_download(ctx, shares, &share, sizeof share);
+    assert_that(label == 50 && fabsf(share - 4.f / ATLASES) < 1e-6f, "%d with %g", label, (double)share);
+    clv_buffer_destroy(&out);
+    clv_buffer_destroy(&shares);
+    stack_free(&s);
+}
+
 int main(void)
 {
     harness_open();
@@ -127,5 +152,6 @@ int main(void)
     harness_cases(&clv_entry_label_vote, votes_are_the_reference_s, TEST_AT(1), "by weights");
     harness_cases(&clv_entry_label_vote_patches, votes_are_the_reference_s, TEST_AT(2), "by patches");
     harness_cases_first(&clv_entry_label_vote, ties_go_to_the_smaller_label, NULL, 0, "ties");
+    harness_cases_first(&clv_entry_label_vote, the_largest_of_many_labels_may_win, NULL, 0, "many labels");
     return test_run("vote", harness_close);
 }
