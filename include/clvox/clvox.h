@@ -17,6 +17,7 @@
 #include "clvox/progress.h"
 #include "clvox/registration.h"
 #include "clvox/report.h"
+#include "clvox/segment.h"
 #include "clvox/series.h"
 #include "clvox/shape.h"
 #include "clvox/sort.h"

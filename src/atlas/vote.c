@@ -208,28 +208,13 @@ static int vote_slice(void *user, size_t index, int worker)
     return CLVOX_OK;
 }
 
-/* Subjects may have tables of names of their own: it is names that are counted, and ranked again where floats do
- * not hold them. */
-static int take_names(const int64_t *exact, clvox_volume *labels)
-{
-    int64_t largest = 0;
-    labels->type = CLVOX_TYPE_INT32;
-    for (size_t v = 0; v < clvox_grid_voxels(&labels->grid); v++) {
-        labels->data[v] = (float)exact[v];
-        largest = exact[v] > largest ? exact[v] : exact[v] < -largest ? -exact[v] : largest;
-    }
-    if (largest > INT32_MAX)
-        labels->type = CLVOX_TYPE_INT64;
-    return largest > 1 << 24 ? clv_labels_rank(labels, exact) : CLVOX_OK;
-}
-
 static int count(const voting *w)
 {
     int status = CLVOX_OK;
     clvox_volume **labels = &w->a->out->labels;
     CLV_TRY(clvox_parallel((size_t)w->a->grid.size[2], vote_slice, (void *)w));
     CLV_TRY(clvox_volume_create(&w->a->grid, 1, CLVOX_KIND_LABEL, labels));
-    CLV_TRY(take_names(w->exact, *labels));
+    CLV_TRY(clv_labels_take(w->exact, *labels));
     status = clv_orientation_show(&w->a->shown, labels);
 end:
     return status;

@@ -95,6 +95,7 @@ int cmd_measure(command *cli, int argc, char **argv);
 int cmd_jacobian(command *cli, int argc, char **argv);
 int cmd_phantom(command *cli, int argc, char **argv);
 int cmd_register(command *cli, int argc, char **argv);
+int cmd_segment(command *cli, int argc, char **argv);
 int cmd_series(command *cli, int argc, char **argv);
 int cmd_shoot(command *cli, int argc, char **argv);
 int cmd_stats(command *cli, int argc, char **argv);

@@ -9,6 +9,7 @@ static const cli_verb verbs[] = {
     {"devices", "list the OpenCL devices", cmd_devices},
     {"info", "describe volumes, transforms, surfaces and tracks", cmd_info},
     {"register", "register one image to another", cmd_register},
+    {"segment", "label a head and its brain from many atlases", cmd_segment},
     {"series", "correct motion in a 4-D scan", cmd_series},
     {"atlas", "build an unbiased template of a population", cmd_atlas},
     {"bids", "run as a BIDS App: correct, register and compare participants", cmd_bids},

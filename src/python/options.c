@@ -15,6 +15,7 @@ static const struct {
 } functions[] = {
     {"register", "RegisterOptions", clvox_register_table, NULL},
     {"register series", "SeriesOptions", clvox_series_table, NULL},
+    {"segment", "SegmentOptions", clvox_segment_table, NULL},
     {"atlas", "AtlasOptions", clvox_atlas_table, clvox_register_table},
     {"stats", "StatsOptions", clvox_stats_table, NULL},
     {"entropy", "EntropyOptions", clvox_entropy_table, NULL},

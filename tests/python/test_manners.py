@@ -26,8 +26,8 @@ import clvox.ants
 from clvox import _library, _options
 
 AFFINE = np.array([[0.9, 0.2, 0, -3], [-0.2, 1.1, 0.1, 4], [0, -0.1, 1.3, 5], [0, 0, 0, 1]])
-OPTIONS = {"register": clvox.register, "register series": clvox.register_series, "atlas": clvox.atlas, "stats": clvox.stats,
-           "entropy": clvox.entropy, "surface denoise": clvox.surface.denoise, "tensor fit": clvox.tensor.fit,
+OPTIONS = {"register": clvox.register, "register series": clvox.register_series, "segment": clvox.segment,
+           "atlas": clvox.atlas, "stats": clvox.stats, "entropy": clvox.entropy, "surface denoise": clvox.surface.denoise, "tensor fit": clvox.tensor.fit,
            "tensor denoise": clvox.tensor.denoise, "filter nlm": clvox.filter.nlm, "filter tv": clvox.filter.tv,
            "filter n4": clvox.filter.n4}
 

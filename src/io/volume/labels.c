@@ -181,6 +181,19 @@ end:
     return status;
 }
 
+int clv_labels_take(const int64_t *exact, clvox_volume *labels)
+{
+    int64_t largest = 0;
+    labels->type = CLVOX_TYPE_INT32;
+    for (size_t v = 0; v < clvox_grid_voxels(&labels->grid); v++) {
+        labels->data[v] = (float)exact[v];
+        largest = exact[v] > largest ? exact[v] : exact[v] < -largest ? -exact[v] : largest;
+    }
+    if (largest > INT32_MAX)
+        labels->type = CLVOX_TYPE_INT64;
+    return largest > 1 << 24 ? clv_labels_rank(labels, exact) : CLVOX_OK;
+}
+
 float clv_label_value(const clvox_volume *v, int64_t name)
 {
     if (!v->names)

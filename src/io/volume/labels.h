@@ -16,6 +16,8 @@ int clv_labels_refuse(const clvox_volume *volume);
 /* Puts in place of the values of the volume, which are exactly `exact`, their places in a table of names, 0
  * first. Leaves it as it is where there are more names than label maps have. CLVOX_ERROR_MEMORY. */
 int clv_labels_rank(clvox_volume *volume, const int64_t *exact);
+/* Gives a map these labels, by names where floats do not hold them, and a type of integers. */
+int clv_labels_take(const int64_t *exact, clvox_volume *labels);
 
 /* The name behind a value. */
 static inline int64_t clv_label_name(const clvox_volume *volume, float value)

@@ -15,6 +15,7 @@ from .batch import Applied, Pair, Plan, apply_list, atlas_plan, register_list
 from .benchmark import bench
 from .registration import Registration, register
 from .report import Report
+from .segmentation import segment
 from .series import register_series
 from .shape import Cloud, Curves, compare_shapes, read_curves
 from .statistics import compare, compare_labels, entropy, stats
@@ -26,5 +27,5 @@ from .volume import Volume, read
 __all__ = ["Applied", "Atlas", "Cloud", "Context", "Contexts", "Curves", "Error", "Pair", "Plan", "Registration", "Report", "Step",
            "Subjects", "Surface", "Volume", "apply", "apply_list", "apply_points", "atlas", "atlas_plan", "atlas_regression", "bench",
            "compare", "compare_labels", "compare_shapes", "compose", "devices", "entropy", "filter", "inverse", "jacobian",
-           "options", "phantom", "read", "read_affine", "read_curves", "register", "register_list", "register_series", "stats",
-           "subjects", "surface", "tensor", "use", "write_affine"]
+           "options", "phantom", "read", "read_affine", "read_curves", "register", "register_list", "register_series", "segment",
+           "stats", "subjects", "surface", "tensor", "use", "write_affine"]

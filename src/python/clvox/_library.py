@@ -311,7 +311,8 @@ def values(struct, into=None):
 TABLES = {"register": "clvox_register_table", "surface denoise": "clvox_denoise_table", "tensor fit": "clvox_tensor_fit_table",
           "tensor denoise": "clvox_tensor_denoise_table", "filter nlm": "clvox_nlm_table", "filter tv": "clvox_tv_table",
           "filter n4": "clvox_bias_table", "atlas": "clvox_atlas_table", "stats": "clvox_stats_table",
-          "entropy": "clvox_entropy_table", "register series": "clvox_series_table"}
+          "entropy": "clvox_entropy_table", "register series": "clvox_series_table",
+          "segment": "clvox_segment_table"}
 
 
 def _table(verb):
@@ -322,7 +323,7 @@ def _table(verb):
 
 def options(verb: str) -> Dict[str, Any]:
     """The options of a function, by keyword: options("register")["metric"].help, .argument (what it takes), .standard.
-    verb: as the command names it, "register", "register series", "atlas", "stats", "entropy", "surface denoise",
+    verb: as the command names it, "register", "register series", "segment", "atlas", "stats", "entropy", "surface denoise",
     "tensor fit", "tensor denoise", "filter nlm", "filter tv", "filter n4"."""
     rows, text, at = {}, _abi.clvox_option_text(), 0
     while lib.clvox_option_describe(_table(verb), at, text):
