@@ -48,8 +48,8 @@
             inside = LOAD##N(mask + at);                                                            \
         T xx = LOAD##N(p), xy = LOAD##N(p + voxels), xz = LOAD##N(p + 2 * voxels);                   \
         T yy = LOAD##N(p + 3 * voxels), yz = LOAD##N(p + 4 * voxels), zz = LOAD##N(p + 5 * voxels);  \
-        T bad = (T)(0.0f) * xx + (T)(0.0f) * xy + (T)(0.0f) * xz + (T)(0.0f) * yy +                  \
-                (T)(0.0f) * yz + (T)(0.0f) * zz;                                                    \
+        /* Mesa takes 0 times anything for 0. */                                                    \
+        T bad = (xx - xx) + (xy - xy) + (xz - xz) + (yy - yy) + (yz - yz) + (zz - zz);               \
         T unit = fmax(fmax(fmax(fabs(xx), fabs(xy)), fmax(fabs(xz), fabs(yy))),                      \
                       fmax(fabs(yz), fabs(zz)));                                                    \
         T scale = unit > (T)(1e-37f) ? (T)(1.0f) / unit : (T)(0.0f);                                \

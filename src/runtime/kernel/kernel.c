@@ -158,7 +158,7 @@ static int inspect(clvox_context *ctx, clv_kernel *kernel, const clv_counts *cou
     CLV_CL(clGetKernelWorkGroupInfo(kernel->kernel, ctx->device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
                                     sizeof promised, promised, NULL),
            "clGetKernelWorkGroupInfo", kernel->label);
-    if (ctx->driver->local_twice)
+    if (ctx->driver->local_twice && ctx->driver->local_twice(&ctx->limits))
         local /= 2;
     bool fits = (size_t)t.x * (size_t)t.y * (size_t)t.z <= most ||
                 (promised[0] == (size_t)t.x && promised[1] == (size_t)t.y && promised[2] == (size_t)t.z);
