@@ -272,7 +272,7 @@ typedef struct clvox_register_result {
                                                             voxels that the inverse keeps in the grid;
                                                             NaN where it was not measured; without
                                                             inverse, at every other voxel along each axis */
-    double warp_rounding_mm;   /* warp_type SHORT: clvox_warp_shorten's, the larger one of both warps; else 0 */
+    double warp_rounding_mm; /* warp_type SHORT: clvox_warp_shorten's, the larger one of both warps; else 0 */
     int iterations[CLVOX_MAX_LEVELS]; /* done */
     double seconds_prepare, seconds_linear, seconds_deform, seconds_finish;
     clvox_shape_sums shape_sums[CLVOX_MAX_SHAPES]; /* of the images' shapes in their order */

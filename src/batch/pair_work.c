@@ -84,7 +84,8 @@ int clvox_chain_start(clvox_context *context, const clvox_grid *fixed, const clv
     clvox_transform product = {.is_warp = 0};
     *warp = NULL;
     if (count > ROOM)
-        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a chain of %d transforms; up to %d are possible", count, ROOM);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "a chain of %d transforms; up to %d are possible", count,
+                          ROOM);
     for (int i = 0; i < count; i++) {
         all[i] = links[i];
         if (links[i].transform->is_warp)
@@ -106,8 +107,8 @@ end:
     return status;
 }
 
-int clvox_pair_start(clvox_pair_work *w, clvox_context *context, const clvox_grid *fixed, const clvox_link *links,
-                     int count, const char *name)
+int clvox_pair_start(clvox_pair_work *w, clvox_context *context, const clvox_grid *fixed,
+                     const clvox_link *links, int count, const char *name)
 {
     static const double identity[4][4] = {{1}, {0, 1}, {0, 0, 1}, {0, 0, 0, 1}};
     const clvox_register_options *o = &w->options;
@@ -123,7 +124,8 @@ int clvox_pair_start(clvox_pair_work *w, clvox_context *context, const clvox_gri
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: is an affine; --init takes it", name);
     if (memcmp(matrix, identity, sizeof matrix) != 0 &&
         (o->init != CLVOX_INIT_MATRIX || memcmp(matrix, o->matrix, sizeof matrix) != 0))
-        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: holds an affine, too; --init %s starts from both", name, name);
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: holds an affine, too; --init %s starts from both", name,
+                          name);
     w->initial = w->composed;
     return CLVOX_OK;
 }

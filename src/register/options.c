@@ -278,8 +278,7 @@ static const clv_option rows[] = {
      FIELD(init),
      .words = init_words,
      .argument = "auto|identity|header|centers|moments|points|FILE",
-     .help = "auto: best of header, centres and turns; points: of --points; FILE or FILE,-1: an affine, or a "
-             "composite, whose warp the deformation starts from (then --linear none unless given)"},
+     .help = "auto: best of header, centres and turns; points: of --points; FILE[,-1]: affine or composite"},
     {.name = "linear",
      .group = CLVOX_GROUP_QUALITY,
      .basic = true,
@@ -665,7 +664,7 @@ static const clv_option rows[] = {
      .type = CLVOX_OPTION_CHOICE,
      FIELD(warp_type),
      .words = warp_words,
-     .help = "type of the warps; short: integers of .01 mm, in a third of the space",
+     .help = "type of the warps; short: integers of .01 mm, in a fifth of the space",
      .idle = of_deformation},
 };
 

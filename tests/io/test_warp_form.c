@@ -183,7 +183,8 @@ static void short_files_hold_hundredths_of_a_millimetre(void **state)
         assert_true(integers->stored == CLVOX_TYPE_INT16 && integers->kind == floats[form]->kind);
         for (size_t i = 0; i < 3 * clvox_grid_voxels(&grid); i++) {
             const double is = (double)integers->data[i], was = (double)floats[form]->data[i];
-            assert_that(fabs(is - was) < .00502 && fabs(is / .01 - rint(is / .01)) < 1e-3, "%g for %g", is, was);
+            assert_that(fabs(is - was) < .00502 && fabs(is / .01 - rint(is / .01)) < 1e-3, "%g for %g", is,
+                        was);
         }
         clvox_volume_destroy(&integers);
         clvox_volume_destroy(&floats[form]);

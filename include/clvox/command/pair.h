@@ -103,12 +103,13 @@ enum { CLVOX_PAIR_INPUTS = 2 * CLVOX_MAX_CHANNELS + 2 * CLVOX_MAX_LEVELS + 5 };
 /* The volumes to read; returns their number. */
 CLVOX_API int clvox_pair_list(clvox_pair_work *work, const clvox_pair_sources *sources,
                               clvox_input inputs[CLVOX_PAIR_INPUTS]);
-/* A chain as a registration starts from it, x -> matrix (x + warp (x)): matrix is the product of its affines, warp
- * lies on the fixed image's grid and is the caller's; NULL: the chain has none. context NULL: the matrix alone. */
-CLVOX_API int clvox_chain_start(clvox_context *context, const clvox_grid *fixed, const clvox_link *links, int count,
-                                double matrix[4][4], clvox_volume **warp);
-/* Takes the initial warp from a chain, which has to outlive the work; name is the file's. Refuses an affine, and
- * one beside a warp that is not the matrix of the options. */
+/* A chain as a registration starts from it, x -> matrix (x + warp (x)): matrix is the product of its affines,
+ * warp lies on the fixed image's grid and is the caller's; NULL: the chain has none. context NULL: the matrix
+ * alone. */
+CLVOX_API int clvox_chain_start(clvox_context *context, const clvox_grid *fixed, const clvox_link *links,
+                                int count, double matrix[4][4], clvox_volume **warp);
+/* Takes the initial warp from a chain, which has to outlive the work; name is the file's. Refuses an affine,
+ * and one beside a warp that is not the matrix of the options. */
 CLVOX_API int clvox_pair_start(clvox_pair_work *work, clvox_context *context, const clvox_grid *fixed,
                                const clvox_link *links, int count, const char *name);
 /* What was read, as clvox_register takes it. Refuses a series. */

@@ -21,7 +21,8 @@ int ants_find_channels(const ants_stage *stage, ants_channels *c)
             continue;
         }
         if (c->count == CLVOX_MAX_CHANNELS)
-            return clvox_fail(CLVOX_ERROR_ARGUMENT, "more than %d pairs and metrics in a stage", CLVOX_MAX_CHANNELS);
+            return clvox_fail(CLVOX_ERROR_ARGUMENT, "more than %d pairs and metrics in a stage",
+                              CLVOX_MAX_CHANNELS);
         c->metric[c->count++] = m;
     }
     return CLVOX_OK;

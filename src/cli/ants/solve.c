@@ -123,7 +123,9 @@ static void warm(solver *s)
         ants_choose(s->line, s->job, linear, deformation, &o) < 0)
         return;
     o.linear = freedom;
-    o.init = s->job->search ? CLVOX_INIT_AUTO : start == ANTS_FROM_MOMENTS ? CLVOX_INIT_MOMENTS : CLVOX_INIT_CENTERS;
+    o.init = s->job->search               ? CLVOX_INIT_AUTO
+             : start == ANTS_FROM_MOMENTS ? CLVOX_INIT_MOMENTS
+                                          : CLVOX_INIT_CENTERS;
     r.fixed.count = r.moving.count = c.count;
     for (int i = 0; i < c.count; i++) {
         r.fixed.item[i] = c.metric[i]->fixed;
@@ -187,8 +189,9 @@ end:
 static int start_from_files(solver *s)
 {
     const char *warped = NULL;
-    const int status = clvox_chain_start(s->cli->ctx, &volume_of(s, s->job->stage[0].metric[0].fixed, 0)->grid,
-                                         s->chain.link, s->chain.count, s->affine.matrix, &s->warp.warp);
+    const int status =
+        clvox_chain_start(s->cli->ctx, &volume_of(s, s->job->stage[0].metric[0].fixed, 0)->grid,
+                          s->chain.link, s->chain.count, s->affine.matrix, &s->warp.warp);
     s->started = true;
     if (status < 0 || !s->warp.warp)
         return status;
@@ -197,7 +200,8 @@ static int start_from_files(solver *s)
     for (int i = 0; i < s->job->stages; i++)
         if (s->job->stage[i].linear != CLVOX_LINEAR_NONE && !s->job->stage[i].idle)
             return clvox_fail(CLVOX_ERROR_ARGUMENT,
-                              "--initial-moving-transform %s: a warp is refused before a linear stage", warped);
+                              "--initial-moving-transform %s: a warp is refused before a linear stage",
+                              warped);
     if (s->job->separate)
         return clvox_fail(CLVOX_ERROR_ARGUMENT,
                           "--initial-moving-transform %s: a warp is refused with "

@@ -49,8 +49,8 @@ typedef struct ants_job {
     bool quick, search;       /* --quick; more starts than the one given */
 } ants_job;
 
-/* The channels of a stage: its first pair by the first metric of that, which its others stand beside, and each
- * metric of a further pair. */
+/* The channels of a stage: its first pair by the first metric of that, which its others stand beside, and
+ * each metric of a further pair. */
 typedef struct ants_channels {
     const ants_metric *metric[CLVOX_MAX_CHANNELS];
     int count;
@@ -59,7 +59,8 @@ typedef struct ants_channels {
 int ants_find_channels(const ants_stage *stage, ants_channels *c);
 /* Whether both compare the same images, by the same weights of these, within the same masks. */
 bool ants_same_inputs(const ants_stage *a, const ants_stage *b);
-/* The options of a run that these stages make, NULL: none of that kind; linear, init and matrix are the caller's. */
+/* The options of a run that these stages make, NULL: none of that kind; linear, init and matrix are the
+ * caller's. */
 int ants_choose(ants_line *line, const ants_job *job, const ants_stage *linear, const ants_stage *deformation,
                 clvox_register_options *o);
 

@@ -30,9 +30,11 @@ static int read_start(command *cli, cli_register_request *r, const char **text, 
         warps += chain.transform[i]->is_warp != 0;
     if (warps && warps == chain.count)
         status = clvox_fail(CLVOX_ERROR_ARGUMENT,
-                            "%s: is a warp; --init takes an affine or a composite, and --initial-warp a warp", *text);
+                            "%s: is a warp; --init takes an affine or a composite, and --initial-warp a warp",
+                            *text);
     else if (warps && r->initial_warp)
-        status = cli_misuse("--init %s has a warp in it, and --initial-warp another one; give one of them", *text);
+        status =
+            cli_misuse("--init %s has a warp in it, and --initial-warp another one; give one of them", *text);
     else
         status = clvox_chain_start(NULL, NULL, chain.link, chain.count, o->matrix, &none);
     if (warps) {
@@ -386,7 +388,7 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
          CLVOX_GROUP_ANATOMY, .needs = "points|surface|curves|cloud"},
         {"initial-warp", 0, CLI_TEXT, &r->initial_warp, "WARP",
          "start the deformation from this warp, or with [WARP,1] from its inverse; give its affine by --init "
-         "FILE --linear none",
+         "FILE --linear none. A composite for --init gives both, and --linear none unless that is given",
          CLVOX_GROUP_EXPERT},
         {"affine-format", 0, CLI_CHOICE, &r->affine_mat, "txt|mat",
          "the affine as ITK's text, or as ITK's binary PREFIX_affine.mat (ANTs, ANTsPy)", CLVOX_GROUP_RESULT},

@@ -239,7 +239,8 @@ static int gather(cli_pair *p, clvox_register_images *images)
     const clvox_grid *grid = r->alone ? &p->grid : &first.fixed->grid;
     if (r->initial_warp) {
         CLI_TRY(cli_load(p->cli, NULL, 0, &(cli_texts){{r->initial_warp}, 1}, &p->start, true));
-        CLI_TRY(clvox_pair_start(&p->work, p->cli->ctx, grid, p->start.link, p->start.count, r->initial_warp));
+        CLI_TRY(
+            clvox_pair_start(&p->work, p->cli->ctx, grid, p->start.link, p->start.count, r->initial_warp));
         images->initial_warp = p->work.initial;
     }
     const clvox_init init = o->init;
