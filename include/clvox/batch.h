@@ -120,8 +120,8 @@ typedef struct clvox_pairs_options {
     /* Before each pair and at each look at the metric, one thread at a time. Not 0: nothing more is begun. */
     clvox_progress progress;
     void *user;
-    /* Part `shard` (from 1) of `shards` parts of the pairs, for jobs of a cluster; the summary and the page have
-     * it in their names. 0: all pairs. */
+    /* Part `shard` (from 1) of `shards` parts of the pairs, for jobs of a cluster; summary and page have it
+     * in their names. 0: all pairs. */
     int shard, shards;
     int any_device; /* 1: a result of another device or driver counts as present, too */
 } clvox_pairs_options;
@@ -131,8 +131,8 @@ CLVOX_API void clvox_pairs_defaults(clvox_pairs_options *options);
 
 /* The pairs of a table: columns fixed, moving and, unless options name derivatives, output; if wanted
  * fixed_mask, moving_mask and labels. Images are not opened. Fails where two pairs would write the same
- * file, or one what another reads. A shard has every shards-th pair, or none. On success *out is the caller's, for clvox_pairs_destroy.
- * CLVOX_ERROR_FILE, CLVOX_ERROR_FORMAT and CLVOX_ERROR_DATA. */
+ * file, or one what another reads. A shard has every shards-th pair, or none. On success *out is the
+ * caller's, for clvox_pairs_destroy. CLVOX_ERROR_FILE, CLVOX_ERROR_FORMAT and CLVOX_ERROR_DATA. */
 CLVOX_API int clvox_pairs_read(const char *table, const clvox_pairs_options *options, clvox_pairs **out);
 
 /* The same of pairs whose fixed, moving, output and, if wanted, masks and labels are set. */

@@ -30,9 +30,10 @@ const cli_help *cli_help_of(const char *verb)
 static int add(cli_help_row *row, const cli_option *o)
 {
     static const char *const kinds[] = {
-        [CLI_FLAG] = "flag",     [CLI_COUNT] = "flag",      [CLI_TEXT] = "text",     [CLI_OUT] = "out",
-        [CLI_FOLDER] = "folder", [CLI_PREFIX] = "prefix",   [CLI_REPEAT] = "repeat", [CLI_INTEGER] = "integer",
-        [CLI_NUMBER] = "number", [CLI_NUMBERS] = "numbers", [CLI_CHOICE] = "choice", [CLI_MARK] = "flag"};
+        [CLI_FLAG] = "flag",      [CLI_COUNT] = "flag",    [CLI_TEXT] = "text",     [CLI_OUT] = "out",
+        [CLI_FOLDER] = "folder",  [CLI_PREFIX] = "prefix", [CLI_REPEAT] = "repeat",
+        [CLI_INTEGER] = "integer", [CLI_NUMBER] = "number", [CLI_NUMBERS] = "numbers",
+        [CLI_CHOICE] = "choice",  [CLI_MARK] = "flag"};
     *row = (cli_help_row){.letter = o->letter,
                           .name = o->name,
                           .help = o->help,

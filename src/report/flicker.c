@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The figure of a registration that NiReports shows: a mosaic of each image, the moving one over the fixed one, which
- * fades while the mouse is on it. */
+/* The figure of a registration that NiReports shows: a mosaic of each image, the moving one over the fixed
+ * one, which fades while the mouse is on it. */
 #include <stdlib.h>
 
 #include "base/status.h"
@@ -59,11 +59,14 @@ static int put_layer(clv_text *to, const mosaic *m, const clv_picture *p, const 
     for (int k = 0; k < 3; k++)
         for (int i = 0; i < CUTS; i++)
             draw_cut(m, p, k, i, pixels);
-    CLV_TRY(clv_png_encode(&(clv_png){.width = m->width, .height = m->height, .pixels = pixels}, &png, &bytes));
-    clv_text_add(to, "<g class=\"%s-svg\">\n<image width=\"%d\" height=\"%d\" xlink:href=\"data:image/png;base64,", layer,
-                 m->width, m->height);
+    CLV_TRY(
+        clv_png_encode(&(clv_png){.width = m->width, .height = m->height, .pixels = pixels}, &png, &bytes));
+    clv_text_add(
+        to, "<g class=\"%s-svg\">\n<image width=\"%d\" height=\"%d\" xlink:href=\"data:image/png;base64,",
+        layer, m->width, m->height);
     clv_text_put_base64(to, png, bytes);
-    clv_text_put(to, "\"/>\n<text x=\"4\" y=\"14\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#ffbe28\">");
+    clv_text_put(
+        to, "\"/>\n<text x=\"4\" y=\"14\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#ffbe28\">");
     clv_text_put_html(to, name);
     clv_text_put(to, "</text>\n</g>\n");
 end:
@@ -88,14 +91,16 @@ int clvox_page_flicker(const clvox_volume *fixed, const clvox_volume *warped, co
     clv_view_orient(m.grid, &m.view);
     clv_picture_frame(&back, NULL, LONGEST, &m.view);
     lay_out(&m);
-    clv_text_add(&text,
-                 "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" version=\"1.1\" "
-                 "viewBox=\"0 0 %d %d\">\n<style type=\"text/css\">\n"
-                 "@keyframes clvox-flicker { 0%% { opacity: 1; } 100%% { opacity: 0; } }\n"
-                 ".foreground-svg { animation: 1s ease-in-out 0s alternate none infinite paused clvox-flicker; }\n"
-                 ".foreground-svg:hover { animation-play-state: running; }\n</style>\n"
-                 "<rect width=\"100%%\" height=\"100%%\"/>\n",
-                 m.width, m.height);
+    clv_text_add(
+        &text,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" "
+        "version=\"1.1\" "
+        "viewBox=\"0 0 %d %d\">\n<style type=\"text/css\">\n"
+        "@keyframes clvox-flicker { 0%% { opacity: 1; } 100%% { opacity: 0; } }\n"
+        ".foreground-svg { animation: 1s ease-in-out 0s alternate none infinite paused clvox-flicker; }\n"
+        ".foreground-svg:hover { animation-play-state: running; }\n</style>\n"
+        "<rect width=\"100%%\" height=\"100%%\"/>\n",
+        m.width, m.height);
     CLV_TRY(put_layer(&text, &m, &back, "background", "fixed"));
     CLV_TRY(put_layer(&text, &m, &front, "foreground", "moving, warped (mouse over it: fixed)"));
     clv_text_put(&text, "</svg>\n");

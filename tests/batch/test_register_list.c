@@ -157,14 +157,16 @@ static void shards_are_the_pairs(void **state)
     clvox_pair rows[5] = {{.fixed = NULL}};
     clvox_pairs *l = NULL;
     (void)state;
+    char *const output[] = {"a", "b", "c", "d", "e"};
     for (int i = 0; i < 5; i++)
-        rows[i] = (clvox_pair){.fixed = in("f.nii"), .moving = in("m.nii"), .output = (char *[]){"a", "b", "c", "d", "e"}[i]};
+        rows[i] = (clvox_pair){.fixed = in("f.nii"), .moving = in("m.nii"), .output = output[i]};
     for (o.shard = 1; o.shard <= 2; o.shard++) {
         assert_int_equal(clvox_pairs_make(rows, 5, &o, &l), CLVOX_OK);
         assert_int_equal(l->count, o.shard == 1 ? 3 : 2);
         for (int i = 0; i < l->count; i++)
             assert_string_equal(strrchr(l->pair[i].output, '/') + 1, rows[2 * i + o.shard - 1].output);
-        assert_string_equal(l->summary, in(o.shard == 1 ? "parts/summary_shard-1-of-2.tsv" : "parts/summary_shard-2-of-2.tsv"));
+        assert_non_null(strstr(l->summary, o.shard == 1 ? "/parts/summary_shard-1-of-2.tsv"
+                                                        : "/parts/summary_shard-2-of-2.tsv"));
         clvox_pairs_destroy(&l);
     }
     o.shard = o.shards = 7;

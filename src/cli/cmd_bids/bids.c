@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clvox as a BIDS App: N4, registration to a template that is given or built, pages, the group's table and test. The
- * steps are those of `clvox filter n4`, `atlas`, `register --list` and `stats`. */
+/* clvox as a BIDS App: N4, registration to a template that is given or built, pages, the group's table and
+ * test. The steps are those of `clvox filter n4`, `atlas`, `register --list` and `stats`. */
 #include "cli/cmd_bids/bids.h"
 
 #include <stdio.h>
@@ -45,7 +45,8 @@ static int take_one(cli_bids *b, const char *label)
             b->file[b->count++] = file;
     }
     return found ? CLVOX_OK
-                 : cli_misuse("--participant-label %s: no image sub-%s_..._%s is in %s", label, label, b->suffix, b->raw);
+                 : cli_misuse("--participant-label %s: no image sub-%s_..._%s is in %s", label, label,
+                              b->suffix, b->raw);
 }
 
 /* "01,02" */
@@ -134,10 +135,10 @@ static int run_verb(command *cli, const char *name, int (*run)(command *, int, c
         code = cli_run(&(cli_verb){name, NULL, run}, w->count, w->word);
     for (int i = 0; i < w->count; i++)
         free(w->word[i]);
-    return w->failed               ? out_of_memory()
-           : cli_interrupted()     ? clvox_fail(CLVOX_ERROR_STOPPED, "interrupted")
-           : code                  ? clvox_fail(CLVOX_ERROR_DATA, "clvox %s failed; the lines above say why", name)
-                                   : CLVOX_OK;
+    return w->failed           ? out_of_memory()
+           : cli_interrupted() ? clvox_fail(CLVOX_ERROR_STOPPED, "interrupted")
+           : code ? clvox_fail(CLVOX_ERROR_DATA, "clvox %s failed; the lines above say why", name)
+                  : CLVOX_OK;
 }
 
 /* ---- steps ------------------------------------------------------------------- */
@@ -151,7 +152,8 @@ static int name_space(cli_bids *b, const char *asked)
     if (asked || !b->template)
         snprintf(b->space, sizeof b->space, "%s", asked ? asked : "study");
     else if (!clvox_bids_space(b->template, &image, b->space))
-        return clvox_fail(CLVOX_ERROR_DATA, "%s: its name gives no name of a space; give --space NAME", b->template);
+        return clvox_fail(CLVOX_ERROR_DATA, "%s: its name gives no name of a space; give --space NAME",
+                          b->template);
     b->r.space = b->space;
     return CLVOX_OK;
 }
@@ -162,8 +164,8 @@ static int build(command *cli, cli_bids *b)
     char list[PATH_MAX];
     clvox_option_text row;
     bool newer = true;
-    if (snprintf(b->own_template, sizeof b->own_template, "%s/tpl-%s/tpl-%s_%s.nii.gz", b->folder, b->space, b->space,
-                 b->kind) >= PATH_MAX ||
+    if (snprintf(b->own_template, sizeof b->own_template, "%s/tpl-%s/tpl-%s_%s.nii.gz", b->folder, b->space,
+                 b->space, b->kind) >= PATH_MAX ||
         snprintf(list, sizeof list, "%s/logs/preproc_%s.tsv", b->folder, b->kind) >= PATH_MAX)
         return clvox_fail(CLVOX_ERROR_FILE, "%s: the name is too long", b->folder);
     b->template = b->own_template;
@@ -218,14 +220,16 @@ static int test(command *cli, const cli_bids *b, const char *table)
     char prefix[PATH_MAX];
     for (int i = 1; i < b->count; i++) {
         clvox_bids_name name;
-        const clvox_bids_word *sub = clvox_bids_read(b->file[i]->image, &name) ? clvox_bids_find(&name, "sub") : NULL;
+        const clvox_bids_word *sub =
+            clvox_bids_read(b->file[i]->image, &name) ? clvox_bids_find(&name, "sub") : NULL;
         char label[CLVOX_BIDS_ROOM];
         snprintf(label, sizeof label, "%.*s", sub ? sub->length : 0, sub ? sub->at : "");
         if (is_of(b->file[i - 1], label))
-            return clvox_fail(CLVOX_ERROR_DATA,
-                              "--test %s: sub-%s has several images, and the test is of people; give clvox stats a table "
-                              "with one row of each from %s",
-                              b->test, label, table);
+            return clvox_fail(
+                CLVOX_ERROR_DATA,
+                "--test %s: sub-%s has several images, and the test is of people; give clvox stats a table "
+                "with one row of each from %s",
+                b->test, label, table);
     }
     snprintf(prefix, sizeof prefix, "%s/stats/space-%s_%s", b->folder, b->space, b->test);
     words w = {.count = 0};
@@ -262,8 +266,9 @@ static int run(command *cli, cli_bids *b)
             goto end;
         CLI_TRY(pairs->count ? cli_bids_derive(cli, b, pairs) : CLVOX_OK);
     } else {
-        cli_remark(cli, 0, "clvox bids %s %s group builds a template of these images and registers them to it\n", b->raw,
-                   b->folder);
+        cli_remark(cli, 0,
+                   "clvox bids %s %s group builds a template of these images and registers them to it\n",
+                   b->raw, b->folder);
     }
     if (b->group) {
         snprintf(table, sizeof table, "%s/group_%s.tsv", b->folder, b->kind);
@@ -291,7 +296,8 @@ static int check(const cli_bids *b, const char *level, const char *space)
     if (!b->group && b->test)
         return cli_misuse("--test is for the level group");
     if (b->test && strchr(b->test, '/'))
-        return cli_misuse("--test %s: the name of the column becomes that of files; it has no slash", b->test);
+        return cli_misuse("--test %s: the name of the column becomes that of files; it has no slash",
+                          b->test);
     return CLVOX_OK;
 }
 
@@ -320,15 +326,16 @@ int cmd_bids(command *cli, int argc, char **argv)
     cli_bids b = {.suffix = "T1w", .r = {.dof = -1}};
     const cli_option options[] = {
         {"template", 0, CLI_TEXT, &b.template, "FILE",
-         "register to this image (default: at level group to one that is built)", CLVOX_GROUP_IMAGES, .basic = true},
-        {"space", 0, CLI_TEXT, &space, "NAME", "the name of the template's space (default: from its file name; study)",
-         CLVOX_GROUP_RESULT},
+         "register to this image (default: at level group to one that is built)", CLVOX_GROUP_IMAGES,
+         .basic = true},
+        {"space", 0, CLI_TEXT, &space, "NAME",
+         "the name of the template's space (default: from its file name; study)", CLVOX_GROUP_RESULT},
         {"suffix", 0, CLI_TEXT, &b.suffix, "SUFFIX", "use the images that end in _SUFFIX (default: T1w)",
          CLVOX_GROUP_IMAGES, .basic = true},
         {"participant-label", 0, CLI_TEXT, &labels, "LABEL ...", "only these participants, 01 or sub-01",
          CLVOX_GROUP_IMAGES, .basic = true},
-        {"shard", 0, CLI_TEXT, &b.r.part, "I/N", "only part I of N parts of the images, for jobs of a cluster",
-         CLVOX_GROUP_MANY, .basic = true},
+        {"shard", 0, CLI_TEXT, &b.r.part, "I/N",
+         "only part I of N parts of the images, for jobs of a cluster", CLVOX_GROUP_MANY, .basic = true},
         {"test", 0, CLI_TEXT, &b.test, "COLUMN",
          "test the log Jacobians by this column of participants.tsv, as clvox stats does", CLVOX_GROUP_RESULT,
          .basic = true},

@@ -8,7 +8,7 @@
 #include "clvox/command/bids.h"
 
 typedef struct cli_bids {
-    const char *raw, *folder; /* of the data set, and of the derivatives */
+    const char *raw, *folder;  /* of the data set, and of the derivatives */
     const char *suffix, *kind; /* "run-1_T1w", and its T1w */
     const char *test, *covariates, *mask;
     bool group;
@@ -33,8 +33,8 @@ bool cli_bids_is_mine(const cli_bids *b, int i);
 /* The image that the k-th pair of the shard was made from. */
 const clvox_listed *cli_bids_of_pair(const cli_bids *b, int k);
 
-/* Corrects the bias of the images of the shard that are not corrected yet. Those that fail are named; CLVOX_ERROR_DATA
- * at the end. */
+/* Corrects the bias of the images of the shard that are not corrected yet. Those that fail are named;
+ * CLVOX_ERROR_DATA at the end. */
 int cli_bids_prepare(command *cli, const cli_bids *b);
 /* Log Jacobians and figures of pairs that are registered. */
 int cli_bids_derive(command *cli, const cli_bids *b, const clvox_pairs *pairs);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is made of single images: the corrected image, and beside a registration its log Jacobian and figure. */
+/* Files of single images: the corrected image, and of a registration its log Jacobian and figure. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,11 +17,12 @@ int cli_bids_path(const cli_bids *b, const char *image, const char *pattern, cha
 {
     char name[PATH_MAX];
     clvox_bids_target target;
-    if (!clvox_bids_subject(image, NULL, b->space, b->res, &target) || !clvox_bids_expand(pattern, &target, name) ||
+    if (!clvox_bids_subject(image, NULL, b->space, b->res, &target) ||
+        !clvox_bids_expand(pattern, &target, name) ||
         snprintf(path, PATH_MAX, "%s/%s", b->folder, name) >= PATH_MAX)
-        return clvox_fail(CLVOX_ERROR_DATA,
-                          "%s: its name is not sub-LABEL_..._SUFFIX.nii.gz, or the names made from it are too long",
-                          image);
+        return clvox_fail(
+            CLVOX_ERROR_DATA,
+            "%s: its name is not sub-LABEL_..._SUFFIX.nii.gz, or the names made from it are too long", image);
     return CLVOX_OK;
 }
 
@@ -97,7 +98,8 @@ int cli_bids_prepare(command *cli, const cli_bids *b)
         if (!cli_bids_is_mine(b, i) || cli_bids_is_newer(b->prepared[i], b->file[i]->image))
             continue;
         snprintf(text, sizeof text, "correcting image %d of %d", done + 1, waiting);
-        if (cli_bar_stage(&bar, &(clvox_step){.stage = text, .fraction = (double)done / waiting, .level = -1}))
+        if (cli_bar_stage(&bar,
+                          &(clvox_step){.stage = text, .fraction = (double)done / waiting, .level = -1}))
             status = clvox_fail(CLVOX_ERROR_STOPPED, "interrupted");
         else if (correct(cli, b, b->file[i]->image, b->prepared[i]) < 0) {
             cli_note(cli, "%s: not corrected: %s", b->file[i]->image, clvox_message());
@@ -111,8 +113,9 @@ int cli_bids_prepare(command *cli, const cli_bids *b)
     if (status >= 0 && clvox_files_full())
         status = clvox_fail(CLVOX_ERROR_FILE, "%s: there is no room for it on its disk", clvox_files_full());
     else if (status >= 0 && failed)
-        status = clvox_fail(CLVOX_ERROR_DATA, "%d of %d images could not be corrected; the lines above say why",
-                            failed, waiting);
+        status =
+            clvox_fail(CLVOX_ERROR_DATA, "%d of %d images could not be corrected; the lines above say why",
+                       failed, waiting);
 end:
     cli_close(cli); /* several registrations at once want other contexts */
     return status;
@@ -126,7 +129,8 @@ static int write_jacobian(command *cli, const cli_bids *b, const char *warp, con
     clvox_transform *transform = NULL;
     clvox_volume *out = NULL;
     clvox_jacobian_summary summary;
-    cJSON *sidecar = clvox_sidecar("Log Jacobian of the warp; above 0 the subject is larger than the template");
+    cJSON *sidecar =
+        clvox_sidecar("Log Jacobian of the warp; above 0 the subject is larger than the template");
     CLI_TRY(clvox_transform_read(warp, &transform));
     CLI_TRY(clvox_jacobian(cli->ctx, transform->warp, NULL, true, &out, &summary));
     clvox_sidecar_source(sidecar, b->folder, warp);

@@ -93,7 +93,8 @@ static void print_table(FILE *to, const void *what)
         clvox_table_number(to, "%.6g", p->metric_before);
         clvox_table_number(to, "%.6g", p->metric_after);
         clvox_table_number(to, "%.0f", p->folded);
-        clvox_table_fields(to, (const char *[]){"", p->suspicions && *p->suspicions ? p->suspicions : "n/a"}, 2);
+        clvox_table_fields(to, (const char *[]){"", p->suspicions && *p->suspicions ? p->suspicions : "n/a"},
+                           2);
         fputc('\n', to);
     }
 }

@@ -61,8 +61,9 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
 
 /* Registers the pairs of request->list, or these rows, one after another, reading and writing meanwhile. out:
  * gets them, also where some failed, for clvox_pairs_destroy; NULL: nobody needs them. */
-int cli_register_list(command *cli, const cli_register_request *request, const clvox_register_options *options,
-                      const clvox_pair *rows, int count, clvox_pairs **out);
+int cli_register_list(command *cli, const cli_register_request *request,
+                      const clvox_register_options *options, const clvox_pair *rows, int count,
+                      clvox_pairs **out);
 
 /* "3/8": part 3 of 8; NULL leaves both as they are. 0 or a misuse. */
 int cli_read_shard(const char *text, int *shard, int *shards);
