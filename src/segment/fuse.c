@@ -12,7 +12,8 @@
 #include "op/label/vote.h"
 #include "runtime/device/gate.h"
 
-/* Reach of the search and of the votes around a voxel; ridge of weights, width of patches' votes. */
+/* Reach of the search and of the votes around a voxel; ridge of weights, width of patches' votes: chosen on two
+ * heads and eight hippocampi, which the figures of doc/segment.md leave out. */
 typedef struct setting {
     int search, reach;
     bool weights, joint;
@@ -21,9 +22,9 @@ typedef struct setting {
 
 static const setting settings[] = {
     [CLVOX_SEGMENT_MAJORITY] = {.search = 0},
-    [CLVOX_SEGMENT_LOCAL] = {.search = 0, .reach = 1, .weights = true, .ridge = .1f},
+    [CLVOX_SEGMENT_LOCAL] = {.search = 0, .reach = 1, .weights = true, .ridge = .01f},
     [CLVOX_SEGMENT_PATCH] = {.search = 1, .width = .5f},
-    [CLVOX_SEGMENT_JOINT] = {.search = 1, .reach = 1, .weights = true, .joint = true, .ridge = .1f},
+    [CLVOX_SEGMENT_JOINT] = {.search = 1, .reach = 2, .weights = true, .joint = true, .ridge = .3f},
 };
 
 /* ---- voxels that need a vote ----------------------------------------------- */

@@ -410,6 +410,22 @@ def population():
     refused(["radius"], clvox.compare, *images, radius=0)
 
 
+@case("labels from atlases are the command's, and registered ones are taken as they lie")
+def segmentation():
+    with open("atlases.tsv", "w", encoding="utf-8") as file:
+        file.write("image\tlabels\np_moving.nii.gz\tp_moving_labels.nii.gz\n")
+    command("segment", "-i", "p_fixed.nii.gz", "--atlases", "atlases.tsv", "-o", "g", "--preset", "quick")
+    atlas = ["p_moving.nii.gz"], ["p_moving_labels.nii.gz"]
+    found = clvox.segment("p_fixed.nii.gz", *atlas, preset="quick")
+    assert found.atlases == 1 and all(equal(getattr(found, n), f"g_{n}.nii.gz") for n in ("labels", "mask", "confidence"))
+    same = clvox.segment("p_moving.nii.gz", *atlas, registered=True, method="majority")
+    assert np.array_equal(same.labels.data, clvox.read("p_moving_labels.nii.gz").data) and same.confidence.data.min() == 1
+    brain = clvox.segment("p_moving.nii.gz", atlas[0], masks=atlas[1], registered=True)
+    assert brain.labels is None and brain.mask.data.max() == 1
+    refused(["2 maps"], clvox.segment, "p_fixed.nii.gz", atlas[0], atlas[1] * 2)
+    refused(["another grid"], clvox.segment, "p_fixed.nii.gz", [clvox.phantom.image("ball", (9, 8, 7))], atlas[1], registered=True)
+
+
 @case("series, distances and scans have the command's bits")
 def scans():
     truth = clvox.read("p_fixed.nii.gz")
