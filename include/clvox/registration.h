@@ -58,8 +58,8 @@ typedef enum clvox_metric {
     CLVOX_METRIC_MIND     /* squared differences of self-similarity descriptors (MIND-SSC), for any two contrasts */
 } clvox_metric;
 
-/* Type of the files that warps are written to: SHORT as clvox_warp_shorten says. */
-typedef enum clvox_warp_type { CLVOX_WARP_FLOAT, CLVOX_WARP_SHORT } clvox_warp_type;
+/* Numbers of warps: ROUNDED as clvox_warp_round says. */
+typedef enum clvox_warp_type { CLVOX_WARP_FLOAT, CLVOX_WARP_ROUNDED } clvox_warp_type;
 
 /* How surfaces and curves are compared: clvox_surface_currents. */
 typedef enum clvox_surface_kind { CLVOX_SURFACE_CURRENTS, CLVOX_SURFACE_VARIFOLD } clvox_surface_kind;
@@ -155,7 +155,7 @@ typedef struct clvox_register_options {
                                 averaged over ten; of flows over three */
     int inverse;             /* 1: also compute the inverse warp */
     clvox_output output;     /* type of the warped image; labels keep theirs */
-    clvox_warp_type warp_type; /* of the warp and its inverse, as they are written */
+    clvox_warp_type warp_type; /* of the warp and its inverse */
     int consistency;         /* 1: measure inverse consistency even without inverse, then at every
                                 other voxel along each axis */
     /* Called before each iteration of a level and after its last one, up to ten iterations at a time; of
@@ -272,7 +272,7 @@ typedef struct clvox_register_result {
                                                             voxels that the inverse keeps in the grid;
                                                             NaN where it was not measured; without
                                                             inverse, at every other voxel along each axis */
-    double warp_rounding_mm; /* warp_type SHORT: clvox_warp_shorten's, the larger one of both warps; else 0 */
+    double warp_rounding_mm; /* warp_type ROUNDED: clvox_warp_round's, the larger one of both warps; else 0 */
     int iterations[CLVOX_MAX_LEVELS]; /* done */
     double seconds_prepare, seconds_linear, seconds_deform, seconds_finish;
     clvox_shape_sums shape_sums[CLVOX_MAX_SHAPES]; /* of the images' shapes in their order */

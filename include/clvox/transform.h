@@ -80,14 +80,13 @@ CLVOX_API int clvox_flirt_matrix(const double matrix[4][4], const clvox_grid *fi
                                  const clvox_grid *moving, double out[4][4]);
 
 /* Writes a displacement volume as ITK and ANTs read it: 5-D NIfTI, intent
- * 1007, LPS millimetres, float32 or as clvox_warp_shorten says. */
+ * 1007, LPS millimetres, float32. */
 CLVOX_API int clvox_warp_write(const clvox_volume *warp, const char *path);
 
-/* Has a warp written as 16-bit integers of .01 mm (type, slope and inter of the volume), in about a fifth of
- * float32's bytes on disk. ITK, FSL and MRtrix read them as they are. largest (may be NULL): the largest
- * distance in mm between a displacement and that of the file, up to .0087. CLVOX_ERROR_DATA where a component
- * is beyond 327.67 mm or no number; the warp is then unchanged. */
-CLVOX_API int clvox_warp_shorten(clvox_volume *warp, double *largest);
+/* Rounds displacements to multiples of 2^-7 mm: files stay float32, which all programs read, and compression
+ * leaves half or less. Returns the largest distance in mm between a displacement and what it becomes, up to
+ * .0068; what is not finite stays. */
+CLVOX_API double clvox_warp_round(clvox_volume *warp);
 
 /* File forms that a warp is written in. */
 typedef enum clvox_warp_form {

@@ -294,7 +294,7 @@ void clvox_record_result(cJSON *log, const clvox_register_options *o, const clvo
         clvox_record_number(to, "inverse_error_mean_voxels", r->inverse_error_voxels[1]);
         clvox_record_number(to, "inverse_error_largest_mm", r->inverse_error_mm[0]);
         clvox_record_number(to, "inverse_error_mean_mm", r->inverse_error_mm[1]);
-        if (o->warp_type == CLVOX_WARP_SHORT)
+        if (o->warp_type == CLVOX_WARP_ROUNDED)
             clvox_record_number(to, "warp_rounding_mm", r->warp_rounding_mm);
         cJSON_AddBoolToObject(to, "exchanged", r->exchanged);
         cJSON_AddItemToObject(to, "iterations", cJSON_CreateIntArray(r->iterations, o->levels));

@@ -195,12 +195,11 @@ int cli_write_filtered(command *cli, int status, const char *in, const clvox_vol
 /* Says what becomes of the values below 0 of the file `in`, where it has any. */
 void cli_note_signs(command *cli, const clvox_volume *volume, const char *in, const char *what);
 int cli_write_warp(command *cli, const clvox_volume *warp, const char *path);
-/* --warp-type of verbs that write a warp: 1 is short, as clvox_warp_shorten has it. Prints and logs what that
- * rounds off. */
+/* --warp-type of verbs that write a warp, 1 for rounded (clvox_warp_round). Prints and logs what is lost. */
 #define CLI_WARP_TYPE(type) \
-    {"warp-type", 0, CLI_CHOICE, type, "float|short", \
-     "type of the warp; short: integers of .01 mm, in a fifth of the space (default float)"}
-int cli_type_warp(command *cli, int type, clvox_volume *warp, const char *path);
+    {"warp-type", 0, CLI_CHOICE, type, "float|rounded", \
+     "numbers of the warp; rounded: to 1/128 mm, for a file of half the size or less (default float)"}
+void cli_type_warp(command *cli, int type, clvox_volume *warp);
 int cli_write_affine(command *cli, const double matrix[4][4], const char *path);
 int cli_write_surface(command *cli, const clvox_surface *surface, const char *path);
 int cli_write_surface_as(command *cli, const clvox_surface *surface, bool lps, const char *path);

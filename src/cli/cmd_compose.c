@@ -85,8 +85,8 @@ int cmd_compose(command *cli, int argc, char **argv)
     bool composite = clvox_file_ends(out_path, ".h5") || clvox_file_ends(out_path, ".hdf5");
     if (composite && format != CLVOX_WARP_ITK)
         return cli_misuse("--format: a .h5 file is ITK's");
-    if (type && (affine || composite))
-        return cli_misuse("--warp-type: is for warps, and %s is none", out_path);
+    if (type && (affine || composite || format != CLVOX_WARP_ITK))
+        return cli_misuse("--warp-type: is for warps in ITK's form");
     if (!reference_path && ((!affine && !composite) || format == CLVOX_WARP_FSL))
         return cli_misuse("-r REFERENCE is missing");
     if (format == CLVOX_WARP_FSL && !moving_path)
@@ -106,7 +106,7 @@ int cmd_compose(command *cli, int argc, char **argv)
         goto end;
     }
     CLI_TRY(clvox_compose(cli->ctx, &reference->grid, chain.link, chain.count, &out));
-    CLI_TRY(cli_type_warp(cli, type, out, out_path));
+    cli_type_warp(cli, type, out);
     CLI_TRY(clvox_warp_write_with(out, (clvox_warp_form)format, moving ? &moving->grid : NULL, out_path));
     cli_log_output(cli, out_path);
 end:

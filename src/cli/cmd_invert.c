@@ -39,7 +39,7 @@ int cmd_invert(command *cli, int argc, char **argv)
     CLI_TRY(cli_read_transform(cli, path, &transform));
     if (transform->is_warp) {
         CLI_TRY(cli_invert_warp(cli, path, transform->warp, &out, error, &jacobian));
-        CLI_TRY(cli_type_warp(cli, type, out, out_path));
+        cli_type_warp(cli, type, out);
         CLI_TRY(cli_write_warp(cli, out, out_path));
     } else if (type) {
         status = clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: is an affine, and --warp-type is for warps", path);

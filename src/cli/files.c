@@ -190,17 +190,13 @@ int cli_write_warp(command *cli, const clvox_volume *warp, const char *path)
     return status;
 }
 
-int cli_type_warp(command *cli, int type, clvox_volume *warp, const char *path)
+void cli_type_warp(command *cli, int type, clvox_volume *warp)
 {
-    double lost;
-    const int status = type ? clvox_warp_shorten(warp, &lost) : CLVOX_OK;
-    if (status < 0)
-        return clvox_fail_in(status, path);
-    if (type) {
-        cli_print(cli, "%-20s up to %.4f mm\n", "rounding of the warp", lost);
-        clvox_record_number(cli->log, "warp_rounding_mm", lost);
-    }
-    return CLVOX_OK;
+    if (!type)
+        return;
+    const double lost = clvox_warp_round(warp);
+    cli_print(cli, "%-20s up to %.4f mm\n", "rounding of the warp", lost);
+    clvox_record_number(cli->log, "warp_rounding_mm", lost);
 }
 
 int cli_write_affine(command *cli, const double matrix[4][4], const char *path)

@@ -22,7 +22,7 @@ static const char *const init_words[] = {"auto", "identity", "header", "centers"
 static const char *const linear_words[] = {"none", "translation", "rigid", "similarity", "scales", "affine", NULL};
 static const char *const output_words[] = {"auto", "input", "float", "double", "short", "ushort", "uchar", "int",
                                            NULL};
-static const char *const warp_words[] = {"float", "short", NULL};
+static const char *const warp_words[] = {"float", "rounded", NULL};
 static const char *const gradient_words[] = {"true", "local", NULL};
 static const char *const currents_words[] = {"exact", "mesh", "auto", NULL};
 static const char *const surface_words[] = {"currents", "varifold", NULL};
@@ -664,7 +664,7 @@ static const clv_option rows[] = {
      .type = CLVOX_OPTION_CHOICE,
      FIELD(warp_type),
      .words = warp_words,
-     .help = "type of the warps; short: integers of .01 mm, in a fifth of the space",
+     .help = "numbers of the warps; rounded: to 1/128 mm, for files of half the size or less",
      .idle = of_deformation},
 };
 

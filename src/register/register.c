@@ -184,19 +184,12 @@ end:
     return status;
 }
 
-/* How the warps will be written. */
-static int type_warps(const clvox_register_options *o, clvox_register_result *result)
+static void round_warps(clvox_register_result *result)
 {
-    int status = CLVOX_OK;
     clvox_volume *const warps[] = {result->warp, result->inverse_warp};
-    for (int i = 0; i < 2 && o && o->warp_type == CLVOX_WARP_SHORT; i++) {
-        double lost = 0;
+    for (int i = 0; i < 2; i++)
         if (warps[i])
-            CLV_TRY(clvox_warp_shorten(warps[i], &lost));
-        result->warp_rounding_mm = fmax(result->warp_rounding_mm, lost);
-    }
-end:
-    return status;
+            result->warp_rounding_mm = fmax(result->warp_rounding_mm, clvox_warp_round(warps[i]));
 }
 
 int clv_register_to(clvox_context *context, const clvox_register_images *images,
@@ -212,8 +205,8 @@ int clv_register_to(clvox_context *context, const clvox_register_images *images,
     asked.fields = fields;
     asked.evidence = &evidence;
     status = walk(steps, &asked, result);
-    if (status >= 0)
-        status = type_warps(options, result);
+    if (status >= 0 && options && options->warp_type == CLVOX_WARP_ROUNDED)
+        round_warps(result);
     if (status < 0)
         clvox_register_result_destroy(result);
     return status;

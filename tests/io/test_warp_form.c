@@ -157,56 +157,28 @@ static void a_displacement_field_of_one_component(void **state)
     clvox_volume_destroy(&warp);
 }
 
-/* Reads what was written in one of the forms. */
-static clvox_volume *written_as(const clvox_volume *warp, clvox_warp_form form, const clvox_grid *moving)
-{
-    clvox_volume *out;
-    assert_ok(clvox_warp_write_with(warp, form, moving, path));
-    assert_ok(clvox_volume_read(path, &out));
-    return out;
-}
-
-static void short_files_hold_hundredths_of_a_millimetre(void **state)
-{
-    (void)state;
-    clvox_grid grid, moving;
-    double largest = 0;
-    grid_of((int[3]){7, 9, 5}, .3, true, &grid);
-    grid_of((int[3]){11, 8, 6}, -.2, false, &moving);
-    clvox_volume *warp = warp_on(&grid), *floats[CLVOX_WARP_FSL + 1];
-    for (int form = CLVOX_WARP_ITK; form <= CLVOX_WARP_FSL; form++)
-        floats[form] = written_as(warp, (clvox_warp_form)form, &moving);
-    assert_ok(clvox_warp_shorten(warp, &largest));
-    assert_that(largest > .005 && largest <= .0087, "%g mm", largest);
-    for (int form = CLVOX_WARP_ITK; form <= CLVOX_WARP_FSL; form++) {
-        clvox_volume *integers = written_as(warp, (clvox_warp_form)form, &moving);
-        assert_true(integers->stored == CLVOX_TYPE_INT16 && integers->kind == floats[form]->kind);
-        for (size_t i = 0; i < 3 * clvox_grid_voxels(&grid); i++) {
-            const double is = (double)integers->data[i], was = (double)floats[form]->data[i];
-            assert_that(fabs(is - was) < .00502 && fabs(is / .01 - rint(is / .01)) < 1e-3, "%g for %g", is,
-                        was);
-        }
-        clvox_volume_destroy(&integers);
-        clvox_volume_destroy(&floats[form]);
-    }
-    assert_int_equal(clvox_warp_write(warp, "no/where/warp.mha"), CLVOX_ERROR_ARGUMENT);
-    clvox_volume_destroy(&warp);
-}
-
-static void what_does_not_fit_is_no_short_warp(void **state)
+static void rounded_warps_hold_whole_numbers_of_steps(void **state)
 {
     (void)state;
     clvox_grid grid;
-    grid_of((int[3]){7, 9, 5}, .3, false, &grid);
-    clvox_volume *warp = warp_on(&grid);
-    const float odd[] = {327.69f, -1e9f, NAN, INFINITY};
-    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
-        warp->data[17] = odd[i];
-        assert_int_equal(clvox_warp_shorten(warp, NULL), CLVOX_ERROR_DATA);
-        assert_true(warp->type == CLVOX_TYPE_FLOAT32 && warp->slope == 0);
+    clvox_transform *back;
+    grid_of((int[3]){7, 9, 5}, .3, true, &grid);
+    clvox_volume *was = warp_on(&grid), *warp = warp_on(&grid);
+    warp->data[17] = NAN;
+    warp->data[18] = INFINITY;
+    const double largest = clvox_warp_round(warp);
+    assert_that(largest > .004 && largest <= .0068, "%g mm", largest);
+    assert_true(isnan(warp->data[17]) && isinf(warp->data[18]));
+    warp->data[17] = warp->data[18] = 0;
+    assert_ok(clvox_warp_write(warp, path));
+    assert_ok(clvox_transform_read(path, &back));
+    for (size_t i = 0; i < 3 * clvox_grid_voxels(&grid); i++) {
+        const float is = back->warp->data[i];
+        assert_true(is == warp->data[i] && is * 128 == rintf(is * 128));
+        assert_true(i == 17 || i == 18 || fabsf(is - was->data[i]) <= 1.f / 256);
     }
-    warp->data[17] = -327.67f;
-    assert_ok(clvox_warp_shorten(warp, NULL));
+    clvox_transform_destroy(&back);
+    clvox_volume_destroy(&was);
     clvox_volume_destroy(&warp);
 }
 
@@ -235,8 +207,7 @@ int main(void)
               "ITK's form is what clvox_warp_write writes, and FSL's needs the moving grid");
     test_case(a_displacement_field_of_one_component,
               "a displacement field of one component is no warp in any form");
-    test_case(short_files_hold_hundredths_of_a_millimetre,
-              "a short warp holds hundredths of a millimetre in every form, and no format without a scale");
-    test_case(what_does_not_fit_is_no_short_warp, "what is beyond 327.67 mm or no number is no short warp");
+    test_case(rounded_warps_hold_whole_numbers_of_steps,
+              "a rounded warp holds multiples of 1/128 mm, and what is not finite");
     return test_run("warp form", tear_down);
 }

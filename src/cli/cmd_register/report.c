@@ -197,7 +197,7 @@ static void print_deformation(const command *cli, const clvox_register_options *
         cli_print(cli, "%-20s largest %.4g mm, mean %.4g mm (%.3g and %.3g voxels)\n", "inverse consistency",
                   r->inverse_error_mm[0], r->inverse_error_mm[1], r->inverse_error_voxels[0],
                   r->inverse_error_voxels[1]);
-    if (o->warp_type == CLVOX_WARP_SHORT)
+    if (o->warp_type == CLVOX_WARP_ROUNDED)
         cli_print(cli, "%-20s up to %.4f mm\n", "rounding of warps", r->warp_rounding_mm);
     cli_print(cli, "%-20s", "iterations");
     for (int i = 0; i < o->levels; i++)

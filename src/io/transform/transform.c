@@ -201,6 +201,6 @@ int clvox_warp_write(const clvox_volume *warp, const char *path)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: only a displacement field can be written as a warp",
                           path);
     clvox_volume copy = *warp;
-    copy.type = warp->slope > 0 ? CLVOX_TYPE_INT16 : CLVOX_TYPE_FLOAT32;
+    copy.type = CLVOX_TYPE_FLOAT32;
     return clvox_volume_write(&copy, path);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Transforms as other programs want them. */
 #include <math.h>
-#include <stdint.h>
 
 #include "base/matrix.h"
 #include "clvox/threads.h"
@@ -70,32 +69,22 @@ end:
     return status;
 }
 
-int clvox_warp_shorten(clvox_volume *warp, double *largest)
+double clvox_warp_round(clvox_volume *warp)
 {
-    CLV_GIVEN(warp);
-    /* NIfTI holds the step in float32. Half of it is lost along each axis. */
-    const double step = (double)0.01f;
+    CLV_GIVEN_OR(0, warp);
     const size_t n = clvox_grid_voxels(&warp->grid);
     double worst = 0;
     for (size_t i = 0; i < n; i++) {
         double square = 0;
-        for (size_t c = 0; c < 3; c++) {
-            const double u = (double)warp->data[c * n + i], steps = rint(u / step);
-            if (!(fabs(steps) <= INT16_MAX))
-                return clvox_fail(CLVOX_ERROR_DATA,
-                                  "a warp with values beyond %.2f mm, or with some that are no numbers, does "
-                                  "not fit into the type short; write it as float",
-                                  INT16_MAX * step);
-            square += (u - steps * step) * (u - steps * step);
+        for (int c = 0; c < warp->frames; c++) {
+            float *u = &warp->data[(size_t)c * n + i];
+            const double whole = ldexp(rint(ldexp((double)*u, 7)), -7), off = whole - (double)*u;
+            *u = (float)whole;
+            square += off * off;
         }
-        worst = fmax(worst, square);
+        worst = fmax(worst, square); /* that of a number that is not finite does not count */
     }
-    warp->type = CLVOX_TYPE_INT16;
-    warp->slope = step;
-    warp->inter = 0;
-    if (largest)
-        *largest = sqrt(worst);
-    return CLVOX_OK;
+    return sqrt(worst);
 }
 
 int clvox_warp_write_with(const clvox_volume *warp, clvox_warp_form form, const clvox_grid *moving,
@@ -127,8 +116,6 @@ int clvox_warp_write_with(const clvox_volume *warp, clvox_warp_form form, const 
                 c.from_voxel[i][j] -= from_fixed[i][j];
     }
     CLV_TRY(clvox_parallel((size_t)warp->grid.size[2], convert_plane, &c));
-    if (warp->slope > 0)
-        CLV_TRY(clvox_warp_shorten(c.out, NULL));
     status = clv_volume_write(c.out, form == CLVOX_WARP_FSL ? INTENT_FSL_FIELD : 0, path);
 end:
     clvox_volume_destroy(&c.out);

@@ -549,15 +549,15 @@ static void put_names(const emptying *e, const float *from, size_t count, uint8_
     }
 }
 
-/* Values that the file holds by a slope; what is not a number becomes 0. sign -1: their negatives. */
-static void put_scaled(const emptying *e, const float *from, size_t count, double sign, uint8_t *to)
+/* Values that the file holds by a slope; what is not a number becomes 0. */
+static void put_scaled(const emptying *e, const float *from, size_t count, uint8_t *to)
 {
     const clv_volume_header *h = e->header;
     float scaled[RUN];
     for (size_t done = 0; done < count; done += RUN) {
         size_t some = count - done < RUN ? count - done : RUN;
         for (size_t i = 0; i < some; i++) {
-            double v = isnan(from[done + i]) ? 0 : sign * (double)from[done + i];
+            double v = isnan(from[done + i]) ? 0 : (double)from[done + i];
             scaled[i] = (float)((v - h->inter) / h->slope);
         }
         clv_to_file(h->type, scaled, some, to + done * clv_type_bytes(h->type));
@@ -577,12 +577,11 @@ static void pour(const emptying *e, size_t at, size_t count, uint8_t *to)
         put_names(e, from, count, to);
         return;
     }
-    const bool flip = h->field == CLV_FIELD_ITK && frame < 2;
     if (e->volume->slope > 0) {
-        put_scaled(e, from, count, flip ? -1 : 1, to);
+        put_scaled(e, from, count, to);
         return;
     }
-    if (!flip) {
+    if (h->field != CLV_FIELD_ITK || frame == 2) {
         clv_to_file(h->type, from, count, to);
         return;
     }
