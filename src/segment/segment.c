@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Atlases are registered to a head one after the other; what stays of each is its image and labels on the
- * head's grid. All of it is in the order of voxels nearest to RAS, so that the result does not hang on how the
- * head is stored. */
+ * head's grid. All of it is in the order of voxels nearest to RAS, so that the result does not depend on how
+ * the head is stored. */
 #include "clvox/segment.h"
 
 #include <math.h>
