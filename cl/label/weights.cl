@@ -3,8 +3,8 @@
  * atlas is looked up where within a search around the voxel its patch is most alike. With M_ij the square of
  * the mean of |head - atlas i| |head - atlas j| over the patch:
  *   alone    w_i = 1 / (M_ii + ridge)
- *   JOINT    w solves (M + ridge D) w = 1 (Wang et al. 2013). D_i says how many atlases have the very patch of
- *            atlas i, so that copies of one share its weight; weights below 0 become 0
+ *   JOINT    w solves (M + ridge D) w = 1 (Wang et al. 2013). D_i says how many atlases have the very patch
+ *            of atlas i, so that copies of one share its weight; weights below 0 become 0
  * and weights sum to one. */
 #include "label/patch.clh"
 

@@ -15,8 +15,8 @@
 extern "C" {
 #endif
 
-/* How the labels of atlases are fused at a voxel. Patches of 5 voxels a side are compared after mean and variance
- * are taken out of them. Of equal labels the smallest number wins. */
+/* How the labels of atlases are fused at a voxel. Patches of 5 voxels a side are compared after their mean
+ * and variance are taken out. Of equal labels the smallest number wins. */
 typedef enum clvox_segment_method {
     CLVOX_SEGMENT_MAJORITY = 0, /* every atlas counts as one */
     CLVOX_SEGMENT_LOCAL,        /* by how like the head each atlas is around the voxel */
@@ -47,10 +47,10 @@ typedef struct clvox_segmentation clvox_segmentation;
 CLVOX_API int clvox_segment_begin(clvox_context *context, const clvox_volume *head,
                                   const clvox_segment_options *options, clvox_segmentation **out);
 
-/* Registers an atlas to the head and keeps what it says there; its volumes may be released afterwards. labels: a label
- * map on any grid; mask: its brain, above 0; one of them may be NULL, the same one for all atlases. ncc (may
- * be NULL): correlation with the head after registration. On failure the segmentation is as before, so that it
- * can go on without that atlas. Errors as clvox_register. */
+/* Registers an atlas to the head and keeps what it says there; its volumes may be released afterwards.
+ * labels: a label map on any grid; mask: its brain, above 0; one of them may be NULL, the same one for all
+ * atlases. ncc (may be NULL): correlation with the head after registration. On failure the segmentation is as
+ * before, so that it can go on without that atlas. Errors as clvox_register. */
 CLVOX_API int clvox_segment_add(clvox_segmentation *segmentation, const clvox_volume *image,
                                 const clvox_volume *labels, const clvox_volume *mask, double *ncc);
 
@@ -61,8 +61,8 @@ CLVOX_API int clvox_segment_add_registered(clvox_segmentation *segmentation, con
 
 /* All on the head's grid. */
 typedef struct clvox_segment_result {
-    clvox_volume *labels;     /* NULL where atlases have none; 0 where no atlas reaches */
-    clvox_volume *mask;       /* the brain, 0 and 1: the atlases' masks fused and filled; without masks the labels
+    clvox_volume *labels; /* NULL where atlases have none; 0 where no atlas reaches */
+    clvox_volume *mask;   /* the brain, 0 and 1: the atlases' masks fused and filled; without masks the labels
                                  together, closed and filled */
     clvox_volume *confidence; /* share of the label (without labels: of the mask) in all votes, 0 to 1 */
     int atlases;

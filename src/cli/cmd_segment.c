@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Labels and brain mask of a head from many atlases. An atlas that cannot be read or registered is named and left
- * out. */
+/* Labels and brain mask of a head from many atlases. An atlas that cannot be read or registered is named and
+ * left out. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,12 +64,13 @@ static int take_row(void *user, int line, const char *const *field)
     if (!a->image)
         return clvox_fail(CLVOX_ERROR_FORMAT, "%s, line %d: names no image", r->list, line);
     if (!a->labels && !a->mask)
-        return clvox_fail(CLVOX_ERROR_FORMAT, "%s, line %d: an atlas needs labels or a mask, and %s has neither",
-                          r->list, line, a->image);
+        return clvox_fail(CLVOX_ERROR_FORMAT,
+                          "%s, line %d: an atlas needs labels or a mask, and %s has neither", r->list, line,
+                          a->image);
     if (!a->labels != !r->atlas[0].labels || !a->mask != !r->atlas[0].mask)
         return clvox_fail(CLVOX_ERROR_FORMAT,
-                          "%s, line %d: all atlases need the same columns, and %s has others than %s", r->list,
-                          line, a->image, r->atlas[0].image);
+                          "%s, line %d: all atlases need the same columns, and %s has others than %s",
+                          r->list, line, a->image, r->atlas[0].image);
     return CLVOX_OK;
 }
 
@@ -80,7 +81,8 @@ static int read_list(command *cli, request *r)
     r->atlas = calloc(CLVOX_SEGMENT_ATLASES, sizeof *r->atlas);
     if (!r->atlas)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    CLI_TRY(clvox_table_read(&(clvox_table){.path = r->list, .names = columns, .needed = 1, .row = take_row, .user = r}));
+    CLI_TRY(clvox_table_read(
+        &(clvox_table){.path = r->list, .names = columns, .needed = 1, .row = take_row, .user = r}));
     if (!r->count)
         status = clvox_fail(CLVOX_ERROR_DATA, "%s: lists no atlas", r->list);
     for (int i = 0; i < r->count && status >= 0; i++) {
@@ -106,10 +108,11 @@ static int name_files(command *cli, request *r, paths *p)
     clvox_bids_target target;
     const bool derived = r->derivatives, labelled = r->atlas[0].labels;
     if (derived && !clvox_bids_subject(r->head, NULL, "T1w", NULL, &target))
-        return clvox_fail(CLVOX_ERROR_DATA,
-                          "%s: the head gives the outputs of --bids-derivatives their names, and its own is not "
-                          "sub-LABEL_..._SUFFIX.nii.gz; rename it, or give -o",
-                          r->head);
+        return clvox_fail(
+            CLVOX_ERROR_DATA,
+            "%s: the head gives the outputs of --bids-derivatives their names, and its own is not "
+            "sub-LABEL_..._SUFFIX.nii.gz; rename it, or give -o",
+            r->head);
     for (int i = 0; i < FILES; i++) {
         if (!derived)
             strcpy(p->end[i], names[i].end);
@@ -174,7 +177,8 @@ static int add_all(command *cli, request *r, clvox_segmentation *s)
         cli_remark(cli, 0, "atlas    %s: NCC %.3f\n", clvox_page_name(r->atlas[i].image), ncc);
         used++;
     }
-    return used ? CLVOX_OK : clvox_fail(CLVOX_ERROR_DATA, "%s: none of its %d atlases could be used", r->list, r->count);
+    return used ? CLVOX_OK
+                : clvox_fail(CLVOX_ERROR_DATA, "%s: none of its %d atlases could be used", r->list, r->count);
 }
 
 static int measure(const clvox_segment_result *result, volumes *v)
@@ -188,8 +192,7 @@ static int measure(const clvox_segment_result *result, volumes *v)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     const clvox_volume *labels = result->labels;
     for (size_t i = 0; i < clvox_grid_voxels(&labels->grid); i++) {
-        const int64_t label =
-            labels->names ? labels->names[(int)labels->data[i]] : (int64_t)labels->data[i];
+        const int64_t label = labels->names ? labels->names[(int)labels->data[i]] : (int64_t)labels->data[i];
         int low = 0, high = v->count;
         while (label && low < high) {
             const int middle = low + (high - low) / 2;
@@ -222,8 +225,8 @@ static int write_volumes(const void *what, int unused, const char *path)
     return clvox_table_write(path, print_volumes, what);
 }
 
-static int write_page(command *cli, const request *r, const clvox_volume *head, const clvox_segment_result *result,
-                      const char *path)
+static int write_page(command *cli, const request *r, const clvox_volume *head,
+                      const clvox_segment_result *result, const char *path)
 {
     static const char *const columns[] = {"atlas", "NCC"};
     int status = CLVOX_OK, count = 0;
@@ -237,22 +240,26 @@ static int write_page(command *cli, const request *r, const clvox_volume *head, 
     layers[count++] = (clvox_report_layer){"confidence", result->confidence, CLVOX_REPORT_GREY, 0};
     if (result->labels)
         layers[count++] = (clvox_report_layer){"labels", result->labels, CLVOX_REPORT_OUTLINES, 0};
-    layers[count++] = (clvox_report_layer){"brain", result->mask, CLVOX_REPORT_OUTLINES, result->labels != NULL};
+    layers[count++] =
+        (clvox_report_layer){"brain", result->mask, CLVOX_REPORT_OUTLINES, result->labels != NULL};
     clvox_report_section(page, "Images");
     clvox_report_images(page, layers, count, result->mask);
     clvox_report_section(page, "Confidence");
-    clvox_report_histogram(page, "Share of the label in all votes, in the brain", result->confidence, result->mask, 0);
+    clvox_report_histogram(page, "Share of the label in all votes, in the brain", result->confidence,
+                           result->mask, 0);
     clvox_report_section(page, "Atlases");
-    clvox_report_table(page, "Correlation with the head after registration; those that failed are left out", columns, 2);
+    clvox_report_table(page, "Correlation with the head after registration; those that failed are left out",
+                       columns, 2);
     cJSON_ArrayForEach(one, cJSON_GetObjectItem(cli->log, "atlases"))
     {
         const cJSON *ncc = cJSON_GetObjectItem(one, "ncc");
         char text[32] = "failed";
         if (cJSON_IsNumber(ncc))
             snprintf(text, sizeof text, "%.3f", ncc->valuedouble);
-        clvox_report_row(page, (clvox_report_cell[2]){
-                                   {clvox_page_name(cJSON_GetStringValue(cJSON_GetObjectItem(one, "image"))), NULL, NULL},
-                                   {text, NULL, NULL}});
+        clvox_report_row(
+            page, (clvox_report_cell[2]){
+                      {clvox_page_name(cJSON_GetStringValue(cJSON_GetObjectItem(one, "image"))), NULL, NULL},
+                      {text, NULL, NULL}});
     }
     clvox_report_section(page, "Result");
     clvox_page_facts(page, cJSON_GetObjectItem(cli->log, "result"), 16);
@@ -370,7 +377,8 @@ int cmd_segment(command *cli, int argc, char **argv)
          "table of the atlases: columns image, labels and, if there are, mask", .basic = true},
         {"output", 'o', CLI_PREFIX, &r.prefix, "PREFIX", "prefix of the output files", .basic = true},
         {"bids-derivatives", 0, CLI_FOLDER, &r.derivatives, "DIR",
-         "instead of -o: write into this folder of BIDS derivatives, under names made from the head's", .basic = true},
+         "instead of -o: write into this folder of BIDS derivatives, under names made from the head's",
+         .basic = true},
         {0},
     };
     const cli_usage usage = {.options = options, .table = clvox_segment_table(), .given = r.given};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Most voxels need no vote: all atlases have one label around them. The others are listed, in a box around them
- * that goes through the device in slabs. */
+/* Most voxels need no vote: all atlases have one label around them. The others are listed, in a box around
+ * them that goes through the device in slabs. */
 #include "segment/fuse.h"
 
 #include <math.h>
@@ -12,8 +12,8 @@
 #include "op/label/vote.h"
 #include "runtime/device/gate.h"
 
-/* Reach of the search and of the votes around a voxel; ridge of weights, width of patches' votes: chosen on two
- * heads and eight hippocampi, which the figures of doc/segment.md leave out. */
+/* Reach of the search and of the votes around a voxel; ridge of weights, width of patches' votes: chosen on
+ * two heads and eight hippocampi, which the figures of doc/segment.md leave out. */
 typedef struct setting {
     int search, reach;
     bool weights, joint;
@@ -178,7 +178,8 @@ static int list_requests(slab *s, size_t listed, clv_request requests[REQUESTS])
     const bool images = s->how->weights || s->how->width > 0;
     int count = 0;
     if (images) {
-        requests[count++] = (clv_request){&s->stack.images, clv_label_images_bytes(n, atlases), "head and atlases"};
+        requests[count++] =
+            (clv_request){&s->stack.images, clv_label_images_bytes(n, atlases), "head and atlases"};
         requests[count++] = (clv_request){
             &s->stack.moments, 2 * sizeof(float) * voxels * (size_t)(atlases + 1), "moments of patches"};
     }
@@ -189,8 +190,8 @@ static int list_requests(slab *s, size_t listed, clv_request requests[REQUESTS])
             (clv_request){&s->voters.shifts, sizeof(int32_t) * listed * (size_t)atlases, "shifts of atlases"};
     }
     for (int k = 0; k < s->fusion->sets; k++)
-        requests[count++] =
-            (clv_request){&s->label_buffer[k], sizeof(int32_t) * voxels * (size_t)atlases, "labels of atlases"};
+        requests[count++] = (clv_request){&s->label_buffer[k], sizeof(int32_t) * voxels * (size_t)atlases,
+                                          "labels of atlases"};
     requests[count++] = (clv_request){&s->voters.place, sizeof(int32_t) * voxels, "numbers of voxels"};
     requests[count++] = (clv_request){&s->listed.at, sizeof(int32_t) * listed, "list of voxels"};
     requests[count++] = (clv_request){&s->out, sizeof(int32_t) * listed, "fused labels"};
@@ -204,7 +205,8 @@ static int send(clvox_context *ctx, const slab *s)
     const int *n = s->stack.size;
     const size_t voxels = (size_t)n[0] * (size_t)n[1] * (size_t)n[2];
     if (s->images)
-        CLV_TRY(clv_buffer_send(ctx, s->stack.images, s->images, clv_label_images_bytes(n, s->stack.atlases)));
+        CLV_TRY(
+            clv_buffer_send(ctx, s->stack.images, s->images, clv_label_images_bytes(n, s->stack.atlases)));
     for (int k = 0; k < s->fusion->sets; k++)
         CLV_TRY(clv_buffer_send(ctx, s->label_buffer[k], s->labels[k],
                                 sizeof(int32_t) * voxels * (size_t)s->stack.atlases));

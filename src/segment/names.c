@@ -36,7 +36,8 @@ static int add(clv_names *n, int64_t name)
     if (at < n->count && n->name[at] == name)
         return CLVOX_OK;
     if (n->count == MOST_LABELS)
-        return clvox_fail(CLVOX_ERROR_DATA, "there are more than %d labels; is this a label map?", MOST_LABELS);
+        return clvox_fail(CLVOX_ERROR_DATA, "there are more than %d labels; is this a label map?",
+                          MOST_LABELS);
     int64_t *grown = clv_grown(n->name, n->count, &n->room, sizeof *grown);
     if (!grown)
         return CLVOX_ERROR_MEMORY;
@@ -55,7 +56,8 @@ int clv_names_add(clv_names *n, const clvox_volume *labels)
         if (value == last)
             continue;
         if (isfinite(value) && fabsf(value - rintf(value)) > .01f)
-            return clvox_fail(CLVOX_ERROR_DATA, "the value %g is no label: labels are whole numbers", (double)value);
+            return clvox_fail(CLVOX_ERROR_DATA, "the value %g is no label: labels are whole numbers",
+                              (double)value);
         status = add(n, name_of(labels, value));
         last = value;
     }

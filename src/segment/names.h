@@ -12,7 +12,7 @@ typedef struct clv_names {
     int count, room;
 } clv_names;
 
-/* Adds the labels of a map; NaN and infinities are 0. CLVOX_ERROR_DATA for fractions and for more than 8192. */
+/* Adds the labels of a map; NaN and infinities are 0. CLVOX_ERROR_DATA: fractions, or more than 8192. */
 int clv_names_add(clv_names *names, const clvox_volume *labels);
 /* The numbers of a map's labels, which have been added. */
 void clv_names_number(const clv_names *names, const clvox_volume *labels, uint16_t *out);

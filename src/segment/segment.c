@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Atlases are registered to a head one after the other; what stays of each is its image and labels on the head's
- * grid. All of it is in the order of voxels nearest to RAS, so that the result does not hang on how the head
- * is stored. */
+/* Atlases are registered to a head one after the other; what stays of each is its image and labels on the
+ * head's grid. All of it is in the order of voxels nearest to RAS, so that the result does not depend on how
+ * the head is stored. */
 #include "clvox/segment.h"
 
 #include <math.h>
@@ -42,8 +42,8 @@ struct clvox_segmentation {
     char stage[32];
 };
 
-int clvox_segment_begin(clvox_context *context, const clvox_volume *head, const clvox_segment_options *options,
-                        clvox_segmentation **out)
+int clvox_segment_begin(clvox_context *context, const clvox_volume *head,
+                        const clvox_segment_options *options, clvox_segmentation **out)
 {
     CLV_GIVEN(context, head, out);
     CLV_HOST_THREADS(context);
@@ -175,7 +175,8 @@ int clvox_segment_add(clvox_segmentation *s, const clvox_volume *image, const cl
         o.progress = look;
         o.user = s;
     }
-    const clvox_register_images images = {.fixed = {s->head}, .moving = {image}, .weight = {1}, .channels = 1};
+    const clvox_register_images images = {
+        .fixed = {s->head}, .moving = {image}, .weight = {1}, .channels = 1};
     CLV_TRY(clvox_register(s->ctx, &images, &o, &found));
     CLV_TRY(carry(s, volume, &found, to));
     CLV_TRY(check_names(to));
@@ -207,7 +208,8 @@ int clvox_segment_add_registered(clvox_segmentation *s, const clvox_volume *imag
         if (!volume[k])
             continue;
         if (!clvox_grid_equal(&volume[k]->grid, &s->shown)) {
-            status = clvox_fail(CLVOX_ERROR_ARGUMENT, "a registered atlas lies on another grid than the head");
+            status =
+                clvox_fail(CLVOX_ERROR_ARGUMENT, "a registered atlas lies on another grid than the head");
             goto end;
         }
         CLV_TRY(clv_orientation_volume(volume[k], &o, NULL, &stored));

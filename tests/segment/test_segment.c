@@ -336,7 +336,8 @@ static void masks_alone(void **state)
     (void)state;
     make(&s, (const float[]){.1f, .2f}, 2);
     const int x[3] = {6, 5, 3};
-    const size_t n = clvox_grid_voxels(&s.head->grid), hole = (size_t)((x[2] * SIZE[1] + x[1]) * SIZE[0] + x[0]);
+    const size_t n = clvox_grid_voxels(&s.head->grid),
+                 hole = (size_t)((x[2] * SIZE[1] + x[1]) * SIZE[0] + x[0]);
     for (int k = 0; k < 2; k++)
         for (size_t i = 0; i < n; i++)
             s.labels[k]->data[i] = i % (size_t)SIZE[0] > 2 && i % (size_t)SIZE[0] < 10 && i != hole ? 7 : 0;
@@ -364,7 +365,8 @@ static void gaps_are_closed(void **state)
         mask->data[i] = i % 20 != 5 && (i % 20 < 11 || i % 20 > 13) && i % 20 > 1;
     assert_ok(clv_brain_fill(mask, 2));
     for (int i = 0; i < 100; i++)
-        assert_true(mask->data[i] == ((i % 20 != 5 || i / 20 % 4) && (i % 20 < 11 || i % 20 > 13) && i % 20 > 1));
+        assert_true(mask->data[i] ==
+                    ((i % 20 != 5 || i / 20 % 4) && (i % 20 < 11 || i % 20 > 13) && i % 20 > 1));
     clvox_volume_destroy(&mask);
 }
 
@@ -373,7 +375,8 @@ int main(void)
     static const char *const names[METHODS] = {"majority", "local", "patch", "joint"};
     harness_open();
     for (int m = 0; m < METHODS; m++) {
-        test_case_at(identical_atlases_give_their_labels, TEST_AT(m), "identical atlases give their labels: %s", names[m]);
+        test_case_at(identical_atlases_give_their_labels, TEST_AT(m),
+                     "identical atlases give their labels: %s", names[m]);
         test_case_at(likeness_decides, TEST_AT(m), "likeness decides: %s", names[m]);
         test_case_at(no_say_without_a_value, TEST_AT(m), "no say without a value: %s", names[m]);
         test_case_at(storage_does_not_matter, TEST_AT(m), "storage does not matter: %s", names[m]);

@@ -9,7 +9,7 @@ typedef struct clv_label_voters {
     clv_buffer *place; /* int32_t for each voxel of the padded grid: its number in the list, -1: all atlases
                           have one label around it, -2: it does not vote */
     clv_buffer *weights, *shifts; /* by clv_label_weights; NULL: every atlas counts as one */
-    int reach; /* voxels that vote along each axis, to either side; at most the margin */
+    int reach;                    /* voxels that vote along each axis, to either side; at most the margin */
 } clv_label_voters;
 
 /* The label (int32_t; -1: nobody votes) and its share of the votes (float) at each voxel of the list. */

@@ -30,15 +30,18 @@ static const clv_variant weights_variants[] = {
 enum { FEW = 16 };
 static const char *const builds[] = {"-DMOST=16", "-DMOST=64", "-DJOINT=1 -DMOST=16", "-DJOINT=1 -DMOST=64",
                                      NULL};
-const clv_entry clv_entry_label_weights = CLV_ENTRY("label/weights", "label_weights", weights_variants, builds);
+const clv_entry clv_entry_label_weights =
+    CLV_ENTRY("label/weights", "label_weights", weights_variants, builds);
 
 size_t clv_label_images_bytes(const int size[3], int atlases)
 {
     enum { SPARE = 8 };
-    return sizeof(float) * ((size_t)size[0] * (size_t)size[1] * (size_t)size[2] * (size_t)(atlases + 1) + SPARE);
+    return sizeof(float) *
+           ((size_t)size[0] * (size_t)size[1] * (size_t)size[2] * (size_t)(atlases + 1) + SPARE);
 }
 
-#define STACK_SIZE(s) CLV_INT4((s)->size[0], (s)->size[1], (s)->size[2], (s)->size[0] * (s)->size[1] * (s)->size[2])
+#define STACK_SIZE(s) \
+    CLV_INT4((s)->size[0], (s)->size[1], (s)->size[2], (s)->size[0] * (s)->size[1] * (s)->size[2])
 
 int clv_label_moments(clvox_context *ctx, const clv_label_stack *s)
 {

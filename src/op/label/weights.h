@@ -8,7 +8,7 @@ enum { CLV_LABEL_PATCH = 2, CLV_LABEL_SEARCH = 3, CLV_LABEL_ATLASES = 64 };
 
 /* A head and its atlases on one grid, with a margin on either side of every axis. */
 typedef struct clv_label_stack {
-    int size[3]; /* with the margins */
+    int size[3];         /* with the margins */
     int atlases, search; /* at most CLV_LABEL_ATLASES and CLV_LABEL_SEARCH */
     clv_buffer *images;  /* the head, then each atlas; finite; clv_label_images_bytes long */
     clv_buffer *moments; /* of their patches, by clv_label_moments; a pair of floats for each voxel */
@@ -34,8 +34,8 @@ typedef struct clv_label_list {
 
 /* Weights (float) and shifts (int32_t) of each atlas at each voxel of the list, atlas by atlas, as
  * cl/label/weights.cl says; joint: from pairs of atlases. */
-int clv_label_weights(clvox_context *ctx, const clv_label_stack *stack, const clv_label_list *list, bool joint,
-                      float ridge, clv_buffer *weights, clv_buffer *shifts);
+int clv_label_weights(clvox_context *ctx, const clv_label_stack *stack, const clv_label_list *list,
+                      bool joint, float ridge, clv_buffer *weights, clv_buffer *shifts);
 
 extern const clv_entry clv_entry_label_moments, clv_entry_label_weights;
 

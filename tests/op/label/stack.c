@@ -60,12 +60,13 @@ void stack_make(clvox_context *ctx, const int inner[3], int atlases, int search,
     fill(out, inner, names);
     out->ref.images = out->images;
     out->ref.labels = out->labels;
-    out->on = (clv_label_stack){.size = {n[0], n[1], n[2]},
-                                .atlases = atlases,
-                                .search = search,
-                                .images = harness_upload(ctx, out->images, bytes),
-                                .moments = harness_output(ctx, 2 * sizeof(float) * voxels * (size_t)(atlases + 1)),
-                                .labels = harness_upload(ctx, out->labels, voxels * (size_t)atlases * sizeof(int))};
+    out->on =
+        (clv_label_stack){.size = {n[0], n[1], n[2]},
+                          .atlases = atlases,
+                          .search = search,
+                          .images = harness_upload(ctx, out->images, bytes),
+                          .moments = harness_output(ctx, 2 * sizeof(float) * voxels * (size_t)(atlases + 1)),
+                          .labels = harness_upload(ctx, out->labels, voxels * (size_t)atlases * sizeof(int))};
     out->voxels.at = harness_upload(ctx, out->list, (size_t)out->voxels.count * sizeof(int));
     out->places = harness_upload(ctx, out->place, voxels * sizeof(int));
     assert_ok(clv_label_moments(ctx, &out->on));

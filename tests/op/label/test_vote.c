@@ -45,10 +45,12 @@ static void compare(clvox_context *ctx, const trial *t, int how)
     const size_t count = (size_t)n * (size_t)t->atlases;
     float *weights = malloc(count * sizeof *weights), *share = malloc((size_t)n * sizeof *share);
     int *shifts = malloc(count * sizeof *shifts), *label = malloc((size_t)n * sizeof *label);
-    clv_buffer *w = harness_output(ctx, count * sizeof *weights), *m = harness_output(ctx, count * sizeof *shifts),
+    clv_buffer *w = harness_output(ctx, count * sizeof *weights),
+               *m = harness_output(ctx, count * sizeof *shifts),
                *out = harness_output(ctx, (size_t)n * sizeof *label),
                *shares = harness_output(ctx, (size_t)n * sizeof *share);
-    const clv_label_voters voters = {.place = s.places, .weights = how ? w : NULL, .shifts = how ? m : NULL, .reach = t->reach};
+    const clv_label_voters voters = {
+        .place = s.places, .weights = how ? w : NULL, .shifts = how ? m : NULL, .reach = t->reach};
     if (how == 1) {
         assert_ok(clv_label_weights(ctx, &s.on, &s.voxels, false, .1f, w, m));
         harness_download(ctx, w, weights, count * sizeof *weights);
@@ -97,7 +99,8 @@ static void votes_are_the_reference_s(void **state)
 static void ties_go_to_the_smaller_label(void **state)
 {
     clvox_context *ctx = harness_context();
-    const int size[3] = {1, 1, 1}, votes[3][4] = {{9, 4, 4, 9}, {30, 7, 8, 7}, {5, 3, 2, 1}}, want[3] = {4, 7, 1};
+    const int size[3] = {1, 1, 1}, votes[3][4] = {{9, 4, 4, 9}, {30, 7, 8, 7}, {5, 3, 2, 1}},
+              want[3] = {4, 7, 1};
     (void)state;
     for (int t = 0; t < 3; t++) {
         stack s;
@@ -112,8 +115,8 @@ static void ties_go_to_the_smaller_label(void **state)
         assert_ok(clv_label_vote(ctx, &s.on, &s.voxels, &(clv_label_voters){.place = s.places}, out, shares));
         harness_download(ctx, out, &label, sizeof label);
         harness_download(ctx, shares, &share, sizeof share);
-        assert_that(label == want[t] && share == (t == 2 ? .25f : .5f), "%d with %g, not %d", label, (double)share,
-                    want[t]);
+        assert_that(label == want[t] && share == (t == 2 ? .25f : .5f), "%d with %g, not %d", label,
+                    (double)share, want[t]);
         clv_buffer_destroy(&out);
         clv_buffer_destroy(&shares);
         stack_free(&s);

@@ -41,7 +41,8 @@ static void moments_of_patches(void **state)
                 ref_label_moments(&s.ref, (int)(i / voxels), v, want);
             for (int k = 0; k < 2; k++)
                 assert_that(fabs((double)got[2 * i + (size_t)k] - want[k]) <= 1e-5 * (1e-3 + fabs(want[k])),
-                            "volume %zu, voxel %d: %g, not %g", i / voxels, v, (double)got[2 * i + (size_t)k], want[k]);
+                            "volume %zu, voxel %d: %g, not %g", i / voxels, v, (double)got[2 * i + (size_t)k],
+                            want[k]);
         }
         free(got);
         stack_free(&s);
@@ -57,7 +58,8 @@ static void compare(clvox_context *ctx, const trial *t, bool joint)
     const size_t count = (size_t)n * (size_t)t->atlases;
     float *got = malloc(count * sizeof *got);
     int *shifts = malloc(count * sizeof *shifts);
-    clv_buffer *weights = harness_output(ctx, count * sizeof *got), *moves = harness_output(ctx, count * sizeof *shifts);
+    clv_buffer *weights = harness_output(ctx, count * sizeof *got),
+               *moves = harness_output(ctx, count * sizeof *shifts);
     assert_ok(clv_label_weights(ctx, &s.on, &s.voxels, joint, ridge, weights, moves));
     harness_download(ctx, weights, got, count * sizeof *got);
     harness_download(ctx, moves, shifts, count * sizeof *shifts);
@@ -67,7 +69,8 @@ static void compare(clvox_context *ctx, const trial *t, bool joint)
         for (int k = 0; k < t->atlases; k++) {
             here[k] = shifts[k * n + i];
             const double least = ref_label_least(&s.ref, s.list[i], k);
-            assert_that(least < 0 ? here[k] == 0 : ref_label_unlike(&s.ref, s.list[i], k, here[k]) <= least + 1e-5,
+            assert_that(least < 0 ? here[k] == 0
+                                  : ref_label_unlike(&s.ref, s.list[i], k, here[k]) <= least + 1e-5,
                         "atlas %d at %d: shift %d", k, i, here[k]);
         }
         ref_label_weights(&s.ref, s.list[i], here, joint, (double)ridge, want);
@@ -120,7 +123,8 @@ static void copies_count_once(void **state)
     stack s;
     stack_make(ctx, size, 3, 0, 3, &s);
     const size_t voxels = (size_t)s.ref.size[0] * (size_t)s.ref.size[1] * (size_t)s.ref.size[2];
-    float *both = malloc(sizeof *both * (size_t)s.voxels.count), *alone = malloc(sizeof *alone * (size_t)s.voxels.count);
+    float *both = malloc(sizeof *both * (size_t)s.voxels.count),
+          *alone = malloc(sizeof *alone * (size_t)s.voxels.count);
     sum_weights(ctx, &s, 3, both);
     /* The third one in the copy's place. */
     clv_buffer_destroy(&s.on.images);
@@ -139,8 +143,8 @@ static void copies_count_once(void **state)
     harness_download(ctx, weights, got, sizeof *got * (size_t)(2 * n));
     for (int i = 0; i < n; i++) {
         alone[i] = got[i];
-        assert_that(fabsf(both[i] - alone[i]) <= 1e-4f, "at %d: %g beside a copy, %g alone", i, (double)both[i],
-                    (double)alone[i]);
+        assert_that(fabsf(both[i] - alone[i]) <= 1e-4f, "at %d: %g beside a copy, %g alone", i,
+                    (double)both[i], (double)alone[i]);
     }
     clv_buffer_destroy(&weights);
     clv_buffer_destroy(&moves);
@@ -154,11 +158,13 @@ static void parameters_out_of_range(void **state)
 {
     clv_label_stack s = {.atlases = 65};
     (void)state;
-    assert_int_equal(clv_label_weights(harness_context(), &s, &(clv_label_list){NULL, 1}, true, .1f, NULL, NULL),
-                     CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(
+        clv_label_weights(harness_context(), &s, &(clv_label_list){NULL, 1}, true, .1f, NULL, NULL),
+        CLVOX_ERROR_ARGUMENT);
     s = (clv_label_stack){.atlases = 1, .search = 4};
-    assert_int_equal(clv_label_weights(harness_context(), &s, &(clv_label_list){NULL, 1}, true, .1f, NULL, NULL),
-                     CLVOX_ERROR_ARGUMENT);
+    assert_int_equal(
+        clv_label_weights(harness_context(), &s, &(clv_label_list){NULL, 1}, true, .1f, NULL, NULL),
+        CLVOX_ERROR_ARGUMENT);
 }
 
 int main(void)

@@ -16,7 +16,8 @@ void ref_label_vote(const ref_label_stack *s, const ref_label_voters *v, int x, 
                 for (int k = 0; k < s->atlases && j != -2; k++) {
                     const size_t at = (size_t)k * (size_t)v->count + (size_t)(j < 0 ? 0 : j);
                     const int shift = v->weights && j >= 0 ? v->shifts[at] : 0;
-                    const int label = s->labels[(size_t)k * (size_t)(plane * s->size[2]) + (size_t)(x + shift)];
+                    const int label =
+                        s->labels[(size_t)k * (size_t)(plane * s->size[2]) + (size_t)(x + shift)];
                     if (label < 0)
                         continue;
                     votes[label] += v->weights && j >= 0 ? (double)v->weights[at] : 1;
@@ -39,7 +40,8 @@ void ref_label_vote_patches(const ref_label_stack *s, int x, double width, doubl
     }
     for (int k = 0; k < s->atlases; k++)
         for (int at = 0; at < places; at++) {
-            const int shift = ref_label_shift(s, at), label = s->labels[(size_t)k * voxels + (size_t)(x + shift)];
+            const int shift = ref_label_shift(s, at),
+                      label = s->labels[(size_t)k * voxels + (size_t)(x + shift)];
             if (label >= 0)
                 votes[label] += exp((least - ref_label_unlike(s, x, k, shift)) / (width * fmax(least, 1e-4)));
         }

@@ -36,7 +36,8 @@ void ref_label_moments(const ref_label_stack *s, int volume, int x, double momen
         for (int c = -REACH; c <= REACH; c++)
             for (int b = -REACH; b <= REACH; b++)
                 for (int a = -REACH; a <= REACH; a++) {
-                    const double v = (double)volume_of(s, volume)[x + offset(s, a, b, c)], d = v - sum / VOXELS;
+                    const double v = (double)volume_of(s, volume)[x + offset(s, a, b, c)],
+                                 d = v - sum / VOXELS;
                     if (pass)
                         square += d * d / VOXELS;
                     else
