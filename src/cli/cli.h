@@ -74,6 +74,7 @@ int cmd_apply(command *cli, int argc, char **argv);
 int cmd_atlas(command *cli, int argc, char **argv);
 int cmd_compare(command *cli, int argc, char **argv);
 int cmd_compose(command *cli, int argc, char **argv);
+int cmd_epi(command *cli, int argc, char **argv);
 int cmd_devices(command *cli, int argc, char **argv);
 int cmd_filter(command *cli, int argc, char **argv);
 int cmd_filter_dwi(command *cli, int argc, char **argv);

@@ -10,6 +10,7 @@ static const cli_verb verbs[] = {
     {"info", "describe volumes, transforms, surfaces and tracks", cmd_info},
     {"register", "register one image to another", cmd_register},
     {"series", "correct motion in a 4-D scan", cmd_series},
+    {"epi", "correct the susceptibility distortion of echo-planar images", cmd_epi},
     {"atlas", "build an unbiased template of a population", cmd_atlas},
     {"shoot", "shoot a geodesic from its initial momentum", cmd_shoot},
     {"apply", "resample an image, or move points or a mesh, through transforms", cmd_apply},
