@@ -20,7 +20,7 @@
         return;                                                                                  \
     const int row = (z * (size).y + y) * (size).x
 
-/* Where a voxel lies on its line along e. */
+/* Place of a voxel on its line along e. */
 typedef struct place {
     int at, length, step;
 } place;

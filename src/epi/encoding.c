@@ -35,7 +35,7 @@ static double number_of(const cJSON *all, const char *name)
     return cJSON_IsNumber(one) ? one->valuedouble : (double)NAN;
 }
 
-/* What a sidecar says. */
+/* Encoding from the content of a sidecar. */
 static int understand(const cJSON *all, clvox_epi_encoding *out)
 {
     const cJSON *direction = cJSON_GetObjectItemCaseSensitive(all, "PhaseEncodingDirection");

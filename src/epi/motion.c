@@ -37,7 +37,7 @@ static int basis_of(const clv_epi_motion *m, double basis[PARAMETERS][ENTRIES])
     return status;
 }
 
-/* Where the sum of g_i g_j k_a k_b lies, a and b of 1, x, y, z. */
+/* The sum of g_i g_j k_a k_b, a and b of 1, x, y, z. */
 static double product(const float *sums, int i, int j, int a, int b)
 {
     static const int pairs[3][3] = {{0, 1, 2}, {1, 3, 4}, {2, 4, 5}};
