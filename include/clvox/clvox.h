@@ -8,6 +8,7 @@
 #include "clvox/batch.h"
 #include "clvox/compare.h"
 #include "clvox/device.h"
+#include "clvox/epi.h"
 #include "clvox/figure.h"
 #include "clvox/filter.h"
 #include "clvox/kernels.h"

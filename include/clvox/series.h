@@ -35,6 +35,10 @@ typedef struct clvox_series_options {
     clvox_output output; /* type of the corrected series */
     clvox_progress progress; /* may be NULL */
     void *user;
+    /* NULL, or the distortion of the reference, as clvox_epi_result has it: a displacement on any grid from
+     * the undistorted reference to the reference as it is. Frames are then resampled through it and their
+     * motion at once, and multiplied by its Jacobian determinant. */
+    const clvox_volume *distortion;
 } clvox_series_options;
 
 /* Rigid, to the reference frame, NCC, Lanczos. */
@@ -94,8 +98,8 @@ CLVOX_API int clvox_series_predict(const clvox_volume *series, const clvox_volum
  * reference counts (above 0), on any grid; NULL: everywhere; not between frames of different weighting,
  * where outlines decide. gradients: NULL, or one for each frame of a DWI; then frames of the lowest shell
  * are registered to each other, the weighted ones to their mean by MI, each again to the mean of its shell
- * by NCC, and that mean to the one without weighting by MI. Eddy currents beyond what `linear` allows and
- * susceptibility are not corrected. Voxels at the border of a frame, of its NaN, or of outer layers of one
+ * by NCC, and that mean to the one without weighting by MI. Eddy currents beyond what `linear` allows are not
+ * corrected. Voxels at the border of a frame, of its NaN, or of outer layers of one
  * value that cut off the head do not count, as far as smoothing brings in what lies beyond. options NULL:
  * the defaults. Errors: CLVOX_ERROR_ARGUMENT, _DATA (the reference or all frames are empty), _MEMORY,
  * _STOPPED. On success the result is the caller's, to be released with clvox_series_result_destroy; on

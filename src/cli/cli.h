@@ -79,6 +79,7 @@ int cmd_atlas(command *cli, int argc, char **argv);
 int cmd_bids(command *cli, int argc, char **argv);
 int cmd_compare(command *cli, int argc, char **argv);
 int cmd_compose(command *cli, int argc, char **argv);
+int cmd_epi(command *cli, int argc, char **argv);
 int cmd_devices(command *cli, int argc, char **argv);
 int cmd_filter(command *cli, int argc, char **argv);
 int cmd_filter_dwi(command *cli, int argc, char **argv);

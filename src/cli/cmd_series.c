@@ -16,7 +16,7 @@
 #include "clvox/series.h"
 
 typedef struct request {
-    const char *series, *reference, *mask, *bval, *bvec, *table, *prefix, *matrices;
+    const char *series, *reference, *mask, *bval, *bvec, *table, *prefix, *matrices, *distortion;
     const char *given[CLVOX_MAX_OPTIONS];
     clvox_series_options options;
     bool strict, dry_run, reference_is_file;
@@ -269,6 +269,7 @@ static int run(command *cli, request *r)
                               {0}};
     clvox_volume *series = NULL, *reference = NULL, *mask = NULL;
     clvox_gradients *gradients = NULL;
+    clvox_transform *distortion = NULL;
     clvox_series_result result = {.frames = 0};
     cli_bar bar;
     const cli_input inputs[] = {{r->series, &series, 0},
@@ -279,6 +280,14 @@ static int run(command *cli, request *r)
     CLI_TRY(cli_load(cli, inputs, 3, NULL, NULL, true));
     if (r->matrices)
         CLI_TRY(claim_matrices(cli, r, series->frames));
+    if (r->distortion)
+        CLI_TRY(cli_read_transform(cli, r->distortion, &distortion));
+    if (distortion && !distortion->is_warp) {
+        status = clvox_fail(CLVOX_ERROR_DATA, "%s: is an affine; --distortion is the warp of `clvox epi`",
+                            r->distortion);
+        goto end;
+    }
+    r->options.distortion = distortion ? distortion->warp : NULL;
     if (weighted)
         CLI_TRY(cli_read_gradients(cli, r->bval, r->bvec, r->table, series, &gradients));
     status = say_plan(cli, r, series, reference, mask, gradients);
@@ -316,6 +325,7 @@ end:
     clvox_volume_destroy(&reference);
     clvox_volume_destroy(&mask);
     clvox_gradients_destroy(&gradients);
+    clvox_transform_destroy(&distortion);
     clvox_series_result_destroy(&result);
     return status;
 }
@@ -360,6 +370,8 @@ int cmd_series(command *cli, int argc, char **argv)
          "MRtrix's table x y z b, or a MIF image that holds it, instead of both", .basic = true},
         {"matrices", 0, CLI_TEXT, &r.matrices, "FOLDER",
          "also write each frame's matrix: 0000.txt (ITK), MAT_0000 (FLIRT, for applyxfm4D)"},
+        {"distortion", 0, CLI_TEXT, &r.distortion, "FILE",
+         "warp of `clvox epi` for the reference: corrected in the same resampling, times its Jacobian"},
         {"dry-run", 0, CLI_FLAG, &r.dry_run, NULL, "print the plan, memory and output files, and stop",
          .basic = true},
         {"strict", 0, CLI_FLAG, &r.strict, NULL, "exit with 1 if frames are empty or unlike the others"},

@@ -11,6 +11,7 @@ static const cli_verb verbs[] = {
     {"register", "register one image to another", cmd_register},
     {"segment", "label a head and its brain from many atlases", cmd_segment},
     {"series", "correct motion in a 4-D scan", cmd_series},
+    {"epi", "correct the susceptibility distortion of echo-planar images", cmd_epi},
     {"atlas", "build an unbiased template of a population", cmd_atlas},
     {"bids", "run as a BIDS App: correct, register and compare participants", cmd_bids},
     {"shoot", "shoot a geodesic from its initial momentum", cmd_shoot},

@@ -502,6 +502,8 @@ static int check(const clvox_volume *series, const clvox_volume *reference, cons
         if (alone[k] && alone[k]->frames != 1)
             return clvox_fail(CLVOX_ERROR_ARGUMENT, "the %s has %d volumes; one is needed",
                               k ? "mask" : "reference", alone[k]->frames);
+    if (o->distortion && (o->distortion->kind != CLVOX_KIND_DISPLACEMENT || o->distortion->frames != 3))
+        return clvox_fail(CLVOX_ERROR_ARGUMENT, "the distortion is no displacement");
     if (o->reference >= series->frames)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "there is no frame %d: the series has frames 0 to %d",
                           o->reference, series->frames - 1);
@@ -596,6 +598,10 @@ static int resample(series_run *s, clvox_series_result *r)
     const clvox_apply_options how = {.size = sizeof how, .interpolation = s->o->interpolation,
                                      .reorientation = CLVOX_REORIENT_NONE,
                                      .output = CLVOX_OUTPUT_FLOAT};
+    const clvox_transform distortion = {.is_warp = 1, .warp = (clvox_volume *)s->o->distortion};
+    const clvox_link undistorted = {&distortion, 0};
+    clvox_volume *whole = NULL, *jacobian = NULL;
+    clvox_jacobian_summary summary;
     double *sum = calloc(n, sizeof *sum);
     int *count = calloc(n, sizeof *count);
     s->stage = "resampling";
@@ -608,6 +614,10 @@ static int resample(series_run *s, clvox_series_result *r)
     r->corrected->stored = s->series->stored;
     r->corrected->frame_seconds = s->series->frame_seconds;
     CLV_TRY(clvox_volume_set_output(r->corrected, s->series, 0, s->o->output));
+    if (s->o->distortion) {
+        CLV_TRY(clvox_compose(s->ctx, grid, &undistorted, 1, &whole));
+        CLV_TRY(clvox_jacobian(s->ctx, whole, NULL, 0, &jacobian, &summary));
+    }
     for (int i = 0; i < r->frames; i++) {
         clvox_volume image = frame_of(s, i);
         float *to = r->corrected->data + (size_t)i * n;
@@ -618,9 +628,12 @@ static int resample(series_run *s, clvox_series_result *r)
             memcpy(to, image.data, n * sizeof *to);
             continue;
         }
-        CLV_TRY(clvox_apply_with(s->ctx, &image, grid, &(clvox_link){&affine, 0}, 1, &how, &moved));
+        CLV_TRY(clvox_apply_with(s->ctx, &image, grid, (const clvox_link[]){{&affine, 0}, undistorted},
+                                 s->o->distortion ? 2 : 1, &how, &moved));
         if (!s->o->ringing)
             keep_above(&image, moved);
+        for (size_t k = 0; jacobian && k < n; k++)
+            moved->data[k] *= fmaxf(jacobian->data[k], 0);
         memcpy(to, moved->data, n * sizeof *to);
         for (size_t k = 0; k < n; k++)
             if (isfinite(to[k])) {
@@ -635,6 +648,8 @@ end:
     free(sum);
     free(count);
     clvox_volume_destroy(&moved);
+    clvox_volume_destroy(&whole);
+    clvox_volume_destroy(&jacobian);
     return status;
 }
 
@@ -721,7 +736,8 @@ static size_t bytes_of(const series_run *s, const clvox_volume *reference)
     clvox_volume frame = frame_of(s, 0);
     const clvox_volume *targets[] = {&frame, reference};
     const clvox_metric metrics[] = {s->o->metric, CLVOX_METRIC_MI};
-    const int buffers = s->o->interpolation == CLVOX_INTERPOLATE_BSPLINE ? 3 : 2;
+    const int buffers =
+        (s->o->interpolation == CLVOX_INTERPOLATE_BSPLINE ? 3 : 2) + (s->o->distortion ? 6 : 0);
     size_t most = (size_t)buffers * sizeof(float) * clvox_grid_voxels(&frame.grid);
     for (int t = 0; t < (reference ? 2 : 1); t++)
         for (int m = 0; m < (s->weighted ? 2 : 1); m++) {

@@ -443,6 +443,21 @@ def scans():
     assert scan.directions.shape == table.shape and np.allclose(scan.directions[:, 3], table[:, 3])
     refused(["x y z b"], clvox.register_series, "t_dwi.nii.gz", gradients=table[1:])
 
+    blips = clvox.read("m.nii.gz")
+    pair = [clvox.Volume(np.ascontiguousarray(blips.data[..., i]), blips.affine) for i in (0, 2)]
+    for name, one in zip(("ap", "pa"), pair):
+        one.write(name + ".nii.gz")
+    command("epi", "--blips", "ap.nii.gz,pa.nii.gz", "--pe", "i,i-", "--readout", ".05", "-o", "e")
+    found = clvox.correct_distortion(pair, ("i", "i-"), .05)
+    assert equal(found.corrected, "e_corrected.nii.gz") and equal(found.field, "e_field.nii.gz") and equal(found.warp, "e_warp.nii.gz")
+    assert found.matrix.shape == (2, 4, 4) and found.difference_after < found.difference_before
+    again = clvox.correct_distortion(pair[0], "i", .05, field=found.field)
+    assert np.allclose(again.warp.data, found.warp.data, atol=1e-4)
+    still = clvox.register_series("m.nii.gz", 0, distortion=found.warp)
+    assert not np.array_equal(still.mean.data, clvox.read("n_mean.nii.gz").data)
+    refused(["needs both directions"], clvox.correct_distortion, pair, ("i", "i"), .05)
+    refused(["no sidecar"], clvox.correct_distortion, pair)
+
     command("surface", "distance", "s_noisy_mask.nii.gz", "-o", "d.nii.gz")
     assert equal(clvox.surface.distance("s_noisy_mask.nii.gz"), "d.nii.gz")
     command("surface", "distance", "s_truth.surf.gii", "--grid", "s_mask.nii.gz", "--band", "9mm", "-o", "e.nii.gz")

@@ -13,6 +13,7 @@ from ._abi import VERSION as __version__
 from ._library import Context, Contexts, Error, Step, devices, options, use
 from .batch import Applied, Pair, Plan, apply_list, atlas_plan, register_list
 from .benchmark import bench
+from .epi import correct_distortion
 from .registration import Registration, register
 from .report import Report
 from .segmentation import segment
@@ -26,6 +27,6 @@ from .volume import Volume, read
 
 __all__ = ["Applied", "Atlas", "Cloud", "Context", "Contexts", "Curves", "Error", "Pair", "Plan", "Registration", "Report", "Step",
            "Subjects", "Surface", "Volume", "apply", "apply_list", "apply_points", "atlas", "atlas_plan", "atlas_regression", "bench",
-           "compare", "compare_labels", "compare_shapes", "compose", "devices", "entropy", "filter", "inverse", "jacobian",
-           "options", "phantom", "read", "read_affine", "read_curves", "register", "register_list", "register_series", "segment",
+           "compare", "compare_labels", "compare_shapes", "compose", "correct_distortion", "devices", "entropy", "filter", "inverse",
+           "jacobian", "options", "phantom", "read", "read_affine", "read_curves", "register", "register_list", "register_series", "segment",
            "stats", "subjects", "surface", "tensor", "use", "write_affine"]

@@ -23,13 +23,14 @@ class Series(_results.SeriesResult):
 
 @with_options("register series")
 def register_series(series: ImageLike, reference: Union[int, ImageLike, None] = None, *, mask: Optional[ImageLike] = None,
-                    gradients: Optional[Table] = None, progress: Watcher = None,
+                    gradients: Optional[Table] = None, distortion: Optional[ImageLike] = None, progress: Watcher = None,
                     context: Optional[Context] = None, **options: Unpack[SeriesOptions]) -> Series:
     """Corrects the motion of the head between the frames of a scan of 4 axes, as `clvox series`.
 
     reference: the frame that stays (from 0; None: the middle one, or with gradients the first of the lowest b), or a 3-D
     image. mask: where the reference counts (above 0). gradients: of a DWI, as
-    clvox.tensor.fit takes them. progress: called with a Step (stage, fraction of the work done, ...); what it raises stops. True: a bar on standard error.
+    clvox.tensor.fit takes them. distortion: warp of clvox.correct_distortion for the reference, applied in the same
+    resampling, with its Jacobian. progress: called with a Step (stage, fraction of the work done, ...); what it raises stops. True: a bar on standard error.
     Returns an object with corrected and mean (Volumes), frames (matrix, shift_mm, rotation, framewise_mm, flags and more, one
     a frame), directions (of gradients: rows x y z b, turned with the head, or None), reference and more, as
     clvox_series_result of include/clvox/series.h documents them."""
@@ -38,7 +39,9 @@ def register_series(series: ImageLike, reference: Union[int, ImageLike, None] = 
     set_options("register series", options, struct)
     if isinstance(reference, int):
         struct.reference, reference = reference, None
-    scan = volume(series).struct()
+    scan, warp = volume(series).struct(), optional(distortion)
+    if warp is not None:
+        struct.distortion = ctypes.pointer(warp)
     table = Gradients(gradients, scan) if gradients is not None else None
     callback = Progress(progress)
     struct.progress = callback.pointer
