@@ -34,6 +34,7 @@ typedef struct clvox_segment_options {
     void *user;
 } clvox_segment_options;
 
+/* Joint weights, and the default preset of a registration. */
 CLVOX_API void clvox_segment_defaults(clvox_segment_options *options);
 
 /* The options by name (clvox/options.h). Static. */

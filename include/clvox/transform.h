@@ -84,8 +84,8 @@ CLVOX_API int clvox_flirt_matrix(const double matrix[4][4], const clvox_grid *fi
 CLVOX_API int clvox_warp_write(const clvox_volume *warp, const char *path);
 
 /* Rounds displacements to multiples of 2^-7 mm: files stay float32, which all programs read, and compression
- * leaves half or less. Returns the largest distance in mm between a displacement and what it becomes, up to
- * .0068; what is not finite stays. */
+ * leaves half or less. Values that are not finite stay. Returns the largest distance in mm between a
+ * displacement and its rounded value, at most .0068. */
 CLVOX_API double clvox_warp_round(clvox_volume *warp);
 
 /* File forms that a warp is written in. */

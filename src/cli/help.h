@@ -21,7 +21,7 @@ typedef struct cli_help_row {
     bool basic;
     clvox_option_group group;
     const char *name, *help;
-    const char *kind; /* "flag", "text" and so on, as descriptions have it */
+    const char *kind; /* of its value: "flag", "text" and so on */
     char argument[192], standard[192]; /* "" for none */
 } cli_help_row;
 

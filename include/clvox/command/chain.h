@@ -53,8 +53,8 @@ typedef struct clvox_apply_work {
     clvox_chain chain;
 } clvox_apply_work;
 
-/* The volumes to read with the chain of the row's transforms. */
 enum { CLVOX_APPLY_INPUTS = 2 };
+/* The volumes to read with the chain of the row's transforms. */
 CLVOX_API void clvox_apply_inputs(const clvox_apply_row *row, const clvox_apply_list_options *options,
                                   clvox_apply_work *work, clvox_input inputs[CLVOX_APPLY_INPUTS]);
 /* Resamples; remarks go into the log, too. */
