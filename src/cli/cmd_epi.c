@@ -261,9 +261,10 @@ int cmd_epi(command *cli, int argc, char **argv)
         return cli_misuse("--to and --field exclude each other");
     CLI_TRY(cut("--blips", r.blips, &r.text[0], r.file, &r.files));
     if ((r.anatomy || r.field) && r.files > 1)
-        return cli_misuse("--blips names %d files; with %s it is one", r.files,
-                          r.anatomy ? "--to" : "--field");
-    status = run(cli, &r);
+        status = cli_misuse("--blips names %d files; with %s it is one", r.files,
+                            r.anatomy ? "--to" : "--field");
+    else
+        status = run(cli, &r);
 end:
     release(&r);
     return status;
