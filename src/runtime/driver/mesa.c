@@ -19,8 +19,8 @@ static void limits(cl_device_id id, clvox_device_limits *l)
         l->type = CLVOX_DEVICE_ACCELERATOR;
 }
 
-/* rusticl 22.3 adds up a kernel's variables in two passes. A GPU may set as much aside; llvmpipe takes it from
- * the heap, and what counts against its limit is what the kernel declares. */
+/* rusticl 22.3 adds up a kernel's variables in two passes. A GPU may set as much aside; llvmpipe takes it
+ * from the heap, and its limit holds for what the kernel declares. */
 const clv_driver clv_driver_mesa = {.platforms = {"Clover", "rusticl"},
                                     .of_others = true,
                                     .limits = limits,
