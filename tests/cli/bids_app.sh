@@ -105,6 +105,17 @@ begin "without a template participants are corrected, and told what comes next"
 exits 0 clvox bids raw first participant --participant-label 03 ${fast% -q}; says 'clvox bids raw first group builds a template'
 (description; echo sub-03/anat/sub-03_desc-preproc_T1w.nii.gz; echo sub-03/anat/sub-03_desc-preproc_T1w.json) | files first
 
+begin "log_affine of a head that is a tenth larger than the template"
+mkdir -p large/sub-1/anat
+"$program" phantom pair --size 17x16x13 --spacing 3.3x3.3x3.85mm --seed 4 -o l -q
+cp l_fixed.nii.gz large/sub-1/anat/sub-1_T1w.nii.gz
+exits 0 clvox bids large larger group --template $template --quick --linear affine --deform none -q
+python_holds larger/group_T1w.tsv << 'END'
+import csv, math, sys
+row, = csv.DictReader(open(sys.argv[1]), delimiter="\t")
+assert abs(float(row["log_affine"]) - 3 * math.log(1.1)) < 0.03 and row["image"] == "n/a", row
+END
+
 begin "a broken image fails, the others do not"
 mkdir -p torn/sub-5/anat torn/sub-6/anat
 head -c 300 raw/sub-01/anat/sub-01_T1w.nii.gz > torn/sub-5/anat/sub-5_T1w.nii.gz
