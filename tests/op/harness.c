@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "op/harness.h"
+#include "runtime/device/context.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -92,6 +93,14 @@ static void need_private_memory(clvox_context *ctx, const clv_entry *entry, cons
         flock(turn, LOCK_EX);
 }
 
+static void need_sound_compiler(const clvox_context *ctx, const clv_variant *variant)
+{
+    char why[256];
+    if (ctx->driver->miscompiles &&
+        ctx->driver->miscompiles(clvox_context_limits(ctx), variant->function, why, sizeof why))
+        test_skip("%s", why);
+}
+
 int harness_problems(int few, int all)
 {
     if (!getenv("CLVOX_TEST_TINY"))
@@ -105,6 +114,7 @@ static void force(void **state)
     running = g;
     forced = g->entry;
     assert_ok(clv_force_variant(device, forced->name, g->variant->name, g->tile));
+    need_sound_compiler(device, g->variant);
     need_private_memory(device, g->entry, g->variant);
 }
 

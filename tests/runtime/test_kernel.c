@@ -141,6 +141,30 @@ static void a_wrong_argument_its_number_and_kernel(void **state)
                 "%s", clvox_message());
 }
 
+static bool item_is_wrong(const clvox_device_limits *limits, const char *function, char *why, size_t room)
+{
+    snprintf(why, room, "%s adds what is not there", limits->name);
+    return !strcmp(function, "probe_item");
+}
+
+static void a_function_that_a_driver_miscompiles(void **state)
+{
+    (void)state;
+    const clv_kernel *kernel;
+    static const clv_variant only[] = {
+        {.name = "item", .function = "probe_item", .devices = CLV_ON_ANY, .tiles = {{8, 1, 1, 1}}}};
+    static const clv_entry entry = CLV_ENTRY("probe", "third", only, NULL);
+    const clv_driver *own = opened->driver;
+    clv_driver wrong = *own;
+    wrong.miscompiles = item_is_wrong;
+    opened->driver = &wrong;
+    int status = clv_kernel_get(opened, &entry, NULL, size, 0, &kernel);
+    opened->driver = own;
+    assert_int_equal(status, CLVOX_ERROR_DEVICE);
+    assert_that(strstr(clvox_message(), "adds what is not there"), "%s", clvox_message());
+    assert_int_equal(clv_kernel_get(opened, &entry, NULL, size, 0, &kernel), CLVOX_OK);
+}
+
 static void check_refusals(void)
 {
     test_case(a_kernel_that_does_not_build_file_device,
@@ -150,6 +174,7 @@ static void check_refusals(void)
     test_case(more_local_memory_than_any_variant_may, "more local memory than any variant may have");
     test_case(a_variant_that_a_driver_refuses_gives_way,
               "a variant that a driver refuses gives way to the next");
+    test_case(a_function_that_a_driver_miscompiles, "a function that a driver miscompiles is not built, and why is said");
     test_case(a_kernel_file_that_does_not_exist, "a kernel file that does not exist");
     test_case(a_wrong_argument_its_number_and_kernel, "a wrong argument: its number and kernel are named");
 }

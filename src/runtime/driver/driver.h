@@ -49,6 +49,8 @@ typedef struct clv_driver {
      * those of cl/common/declared.clh can take their place; NULL: none. */
     const char *(*undeclared)(const clvox_device_limits *limits);
     const char *register_cap; /* the option that caps registers, before its number */
+    /* Why its compiler gets this function of the kernels wrong, so that another variant has to take its place. */
+    bool (*miscompiles)(const clvox_device_limits *limits, const char *function, char *why, size_t room);
     /* Whether a device of it says twice the local memory that a kernel needs. */
     bool (*local_twice)(const clvox_device_limits *limits);
     /* Whether programs are compiled and linked in two steps, and the cache keeps what the first one made. */

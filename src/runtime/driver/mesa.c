@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mesa's two implementations. llvmpipe is its processor: it stands in for a GPU where there is none. */
+#include <stdio.h>
 #include <string.h>
 
 #include "runtime/driver/driver.h"
@@ -19,10 +20,21 @@ static void limits(cl_device_id id, clvox_device_limits *l)
         l->type = CLVOX_DEVICE_ACCELERATOR;
 }
 
+/* Where a tile is larger than the volume, or a group takes a second one, sums that are finite in every item
+ * come out of local memory as NaN. */
+static bool miscompiles(const clvox_device_limits *limits, const char *function, char *why, size_t room)
+{
+    bool wrong = is_llvmpipe(limits) && !strcmp(function, "lncc_quad");
+    if (wrong)
+        snprintf(why, room, "llvmpipe's compiler gives wrong sums");
+    return wrong;
+}
+
 /* rusticl 22.3 adds up a kernel's variables in two passes. A GPU may set as much aside; llvmpipe takes it
  * from the heap, and its limit holds for what the kernel declares. */
 const clv_driver clv_driver_mesa = {.platforms = {"Clover", "rusticl"},
                                     .of_others = true,
                                     .limits = limits,
                                     .only_asked = is_llvmpipe,
+                                    .miscompiles = miscompiles,
                                     .local_twice = is_llvmpipe};

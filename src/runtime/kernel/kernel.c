@@ -187,6 +187,16 @@ end:
     return status;
 }
 
+/* Whether the driver's compiler may be given it. */
+static int is_sound(const clvox_context *ctx, const clv_entry *entry, const clv_variant *variant)
+{
+    char why[256];
+    if (ctx->driver->miscompiles && ctx->driver->miscompiles(&ctx->limits, variant->function, why, sizeof why))
+        return clvox_fail(CLVOX_ERROR_DEVICE, "%s/%s is left out on %s: %s", entry->name, variant->name,
+                          ctx->limits.name, why);
+    return CLVOX_OK;
+}
+
 /* Shared by all that was built from the same text. */
 static int take_turns(const clvox_context *ctx, clv_kernel *kernel, const char *extra)
 {
@@ -262,6 +272,7 @@ static int build(clvox_context *ctx, const clv_entry *entry, const clv_candidate
     int status = CLVOX_OK;
     clv_program_request request = {.source = NULL};
     clv_program program = {.program = NULL};
+    CLV_TRY(is_sound(ctx, entry, candidate->variant));
     CLV_TRY(clv_program_request_make(ctx, entry, candidate->variant, candidate->tile, extra, &request));
     CLV_TRY(clv_program_build(ctx, &request, &program));
     CLV_TRY(adopt(ctx, entry, candidate, extra, &program, out));
