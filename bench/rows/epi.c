@@ -85,7 +85,8 @@ static int check_blip_operator(bench_check *c)
 }
 
 const bench_row bench_rows_epi[] = {
-    {"blip terms", "blip_terms", 4 * (BLIPS + 1 + CLV_BLIP_TERMS + 1), 0, row_terms, check_terms, begin_terms, NULL},
+    {"blip terms", "blip_terms", 4 * (BLIPS + 1 + CLV_BLIP_TERMS + 1), 0, row_terms, check_terms, begin_terms,
+     NULL},
     {"blip bending", "blip_bending", 8, 0, row_bending, check_bending, NULL, NULL},
     {"blip operator", "blip_operator", 20, 0, row_operator, check_blip_operator, NULL, NULL},
     {NULL, NULL, 0, 0, NULL, NULL, NULL, NULL},

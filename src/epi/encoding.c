@@ -97,10 +97,11 @@ int clvox_epi_field_unit(const char *unit, double *hz)
              first < second)
         *hz = 1 / (TURN * (second - first));
     else
-        return clvox_fail(CLVOX_ERROR_ARGUMENT,
-                          "the field's unit \"%s\": it is Hz, rad/s, or two echo times in seconds, the shorter "
-                          "first, of a phase difference in radians",
-                          unit);
+        return clvox_fail(
+            CLVOX_ERROR_ARGUMENT,
+            "the field's unit \"%s\": it is Hz, rad/s, or two echo times in seconds, the shorter "
+            "first, of a phase difference in radians",
+            unit);
     return CLVOX_OK;
 }
 

@@ -37,7 +37,8 @@ static int paeth(int left, int up, int corner)
 }
 
 /* A row by one filter; up NULL: there is none above. Returns the sum of the differences' sizes. */
-static size_t filter_row(int filter, const uint8_t *row, const uint8_t *up, int bytes, int pixel, uint8_t *out)
+static size_t filter_row(int filter, const uint8_t *row, const uint8_t *up, int bytes, int pixel,
+                         uint8_t *out)
 {
     size_t sum = 0;
     for (int i = 0; i < bytes; i++) {

@@ -213,7 +213,8 @@ static int begin_sheet(show *s, int index)
 static int draw_slice(void *user, size_t index, int worker)
 {
     show *s = user;
-    const int number = (int)(index / (size_t)s->slices), layer = number / 3, k = (int)(index % (size_t)s->slices);
+    const int number = (int)(index / (size_t)s->slices), layer = number / 3,
+              k = (int)(index % (size_t)s->slices);
     const clvox_report_look look = s->viewer->layer[layer].look;
     const plane *p = &s->plane[number % 3];
     sheet *out = &s->sheet[layer][number % 3];

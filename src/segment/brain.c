@@ -90,8 +90,7 @@ int clv_brain_fill(clvox_volume *mask, double close_mm)
     padded p = {.voxels = 1};
     clvox_grid_spacing(&mask->grid, p.spacing);
     for (int a = 0; a < 3; a++) {
-        const int margin =
-            n[a] > 1 ? (int)(close_mm / p.spacing[a] + 2) : 0; /* a slice stays one */
+        const int margin = n[a] > 1 ? (int)(close_mm / p.spacing[a] + 2) : 0; /* a slice stays one */
         p.size[a] = n[a] + 2 * margin;
         p.voxels = clv_times(p.voxels, (size_t)p.size[a]);
     }

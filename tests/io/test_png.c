@@ -42,7 +42,11 @@ static void greys_and_colours_by_number_survive(void **state)
         size_t size;
         for (int i = 0; i < WIDTH * HEIGHT; i++) {
             const int x = i % WIDTH, y = i / WIDTH;
-            const int value = y < 5 ? i * i % 61 : y < 9 ? 7 * x : y < 13 ? 9 * x + 5 * y : y < 17 ? x * y : 3 * y;
+            const int value = y < 5    ? i * i % 61
+                              : y < 9  ? 7 * x
+                              : y < 13 ? 9 * x + 5 * y
+                              : y < 17 ? x * y
+                                       : 3 * y;
             pixels[i] = (uint8_t)(numbered ? value % 7 : value);
         }
         png.colors = numbered ? (const uint8_t(*)[4])colors : NULL;

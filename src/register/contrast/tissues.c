@@ -116,9 +116,8 @@ static int correlate_plane(void *user, size_t plane, int worker)
     (void)worker;
     for (int y = 0; y < c->size[1]; y++)
         for (int x = 0; x < c->size[0]; x++, i++)
-            r->each[i] = c->deep[i] == TISSUE
-                             ? (float)correlation_around(c, (const int[3]){x, y, (int)plane})
-                             : NAN;
+            r->each[i] =
+                c->deep[i] == TISSUE ? (float)correlation_around(c, (const int[3]){x, y, (int)plane}) : NAN;
     return CLVOX_OK;
 }
 
