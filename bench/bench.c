@@ -7,10 +7,9 @@
 #include "bench/bench_table.h"
 #include "runtime/kernel/registry.h"
 
-const bench_row *const bench_fields[BENCH_FIELDS] = {bench_rows_images, bench_rows_register,
-                                                     bench_rows_solvers, bench_rows_surface,
-                                                     bench_rows_tensor, bench_rows_sort, bench_rows_anatomy,
-                                                     bench_rows_flow};
+const bench_row *const bench_fields[BENCH_FIELDS] = {
+    bench_rows_images, bench_rows_register, bench_rows_solvers, bench_rows_surface, bench_rows_tensor,
+    bench_rows_sort,   bench_rows_anatomy,  bench_rows_flow,    bench_rows_epi};
 
 enum { MOST_KERNELS = 1024 };
 

@@ -178,10 +178,9 @@ typedef struct bench_row {
 double bench_reads_of(const char *row);
 
 /* By field; each ends with a NULL name. bench_fields are all of them. */
-extern const bench_row bench_rows_images[], bench_rows_register[], bench_rows_solvers[],
-    bench_rows_surface[], bench_rows_tensor[], bench_rows_sort[],
-    bench_rows_anatomy[], bench_rows_flow[];
-enum { BENCH_FIELDS = 8 };
+extern const bench_row bench_rows_images[], bench_rows_register[], bench_rows_solvers[], bench_rows_surface[],
+    bench_rows_tensor[], bench_rows_sort[], bench_rows_anatomy[], bench_rows_flow[], bench_rows_epi[];
+enum { BENCH_FIELDS = 9 };
 extern const bench_row *const bench_fields[BENCH_FIELDS];
 
 /* Runs the row on small volumes, odd and even, with the kernels that are chosen or

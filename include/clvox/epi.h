@@ -72,9 +72,20 @@ CLVOX_API int clvox_epi_from_blips(clvox_context *context, const clvox_epi_image
 CLVOX_API int clvox_epi_from_anatomy(clvox_context *context, const clvox_epi_image *image,
                                      const clvox_volume *anatomy, clvox_epi_result *result);
 
-/* The same from a field in Hz on any grid in the image's world. */
+/* The same from a field on any grid in the image's world, whose values times hz are Hz. CLVOX_ERROR_DATA
+ * where more than a hundredth of it shifts by more than the image is long: it is wrapped, or of another
+ * unit. */
 CLVOX_API int clvox_epi_from_field(clvox_context *context, const clvox_epi_image *image,
-                                   const clvox_volume *field, clvox_epi_result *result);
+                                   const clvox_volume *field, double hz, clvox_epi_result *result);
+
+/* Hz for a field's unit: "Hz" (1), "rad/s" (1 / 2 pi), or the two echo times of an unwrapped difference of
+ * phases in radians, in seconds with a comma between them (1 / (2 pi (second - first))).
+ * CLVOX_ERROR_ARGUMENT for others. */
+CLVOX_API int clvox_epi_field_unit(const char *unit, double *hz);
+
+/* The same from the BIDS sidecar of the field's file: its Units, or EchoTime1 and EchoTime2. Without a
+ * sidecar, or where it says neither, Hz. CLVOX_ERROR_FORMAT where it is no JSON, or says another unit. */
+CLVOX_API int clvox_epi_field_unit_read(const char *field, double *hz);
 
 /* Releases the result's volumes; the numbers stay. NULL is legal. */
 CLVOX_API void clvox_epi_result_destroy(clvox_epi_result *result);

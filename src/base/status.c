@@ -26,13 +26,14 @@ int clvox_fail_in(int code, const char *context)
 
 int clv_missing(const char *function, const char *names, const void *const *given, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        const size_t length = strcspn(names, ",");
-        if (!given[i])
-            return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: %.*s is NULL", function, (int)length, names);
-        names += length + strspn(names + length, ", ");
-    }
-    return CLVOX_OK;
+    size_t missing = 0;
+    while (missing < count && given[missing])
+        missing++;
+    if (missing == count)
+        return CLVOX_OK;
+    for (; missing; missing--)
+        names += strcspn(names, ",") + 2;
+    return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: %.*s is NULL", function, (int)strcspn(names, ","), names);
 }
 
 const char *clvox_message(void)

@@ -11,12 +11,13 @@
 #include "clvox/files.h"
 
 typedef struct request {
-    const char *blips, *pe, *readout, *acqparams, *anatomy, *field, *prefix;
+    const char *blips, *pe, *readout, *acqparams, *anatomy, *field, *unit, *prefix;
     char *text[3];                    /* copies of the lists, cut at their commas */
     const char *file[CLVOX_EPI_MOST]; /* of --blips */
     clvox_volume *volume[CLVOX_EPI_MOST], *frame[CLVOX_EPI_MOST], *other;
     clvox_epi_image image[CLVOX_EPI_MOST]; /* every frame of every file */
     int files, images, of[CLVOX_EPI_MOST]; /* of: the file of an image */
+    double hz;                             /* for the field's unit */
 } request;
 
 /* ---- what was typed --------------------------------------------------------- */
@@ -156,6 +157,8 @@ static void report(command *cli, const request *r, const clvox_epi_result *resul
         cJSON_AddItemToObject(one, "from_first_image_ras", cJSON_CreateDoubleArray(result->matrix[i][0], 16));
         cJSON_AddItemToArray(list, one);
     }
+    if (r->field)
+        cJSON_AddNumberToObject(to, "hz_per_unit", r->hz);
     cJSON_AddNumberToObject(to, "largest_shift_mm", result->largest_mm);
     cJSON_AddNumberToObject(to, "piled_up_voxels", (double)result->piled_up);
     cli_print(cli, "%-24s at most %.2f mm in the head\n", "shift", result->largest_mm);
@@ -176,7 +179,7 @@ static void report(command *cli, const request *r, const clvox_epi_result *resul
 static int estimate(command *cli, const request *r, clvox_epi_result *result)
 {
     int status = r->anatomy ? clvox_epi_from_anatomy(cli->ctx, r->image, r->other, result)
-                 : r->field ? clvox_epi_from_field(cli->ctx, r->image, r->other, result)
+                 : r->field ? clvox_epi_from_field(cli->ctx, r->image, r->other, r->hz, result)
                             : clvox_epi_from_blips(cli->ctx, r->image, r->images, result);
     if (status == CLVOX_ERROR_DATA || status == CLVOX_ERROR_ARGUMENT)
         clvox_fail_in(status, r->blips);
@@ -199,6 +202,8 @@ static int run(command *cli, request *r)
     CLI_TRY(cli_claim_prefix(cli, &r->prefix, ends));
     for (int i = 0; i < r->files; i++)
         CLI_TRY(cli_claim_input(cli, r->file[i]));
+    if (r->field && !r->unit)
+        CLI_TRY(clvox_epi_field_unit_read(r->field, &r->hz));
     CLI_TRY(load(cli, r));
     CLI_TRY(estimate(cli, r, &result));
     report(cli, r, &result);
@@ -241,7 +246,10 @@ int cmd_epi(command *cli, int argc, char **argv)
          "topup's rows x y z seconds instead, one for each volume"},
         {"to", 0, CLI_TEXT, &r.anatomy, "FILE",
          "undistorted image of the same head, in place of a second image"},
-        {"field", 0, CLI_TEXT, &r.field, "FILE", "field map in Hz, in place of a second image"},
+        {"field", 0, CLI_TEXT, &r.field, "FILE", "field map, in place of a second image"},
+        {"field-unit", 0, CLI_TEXT, &r.unit, "UNIT",
+         "Hz, rad/s, or the echo times S,S in seconds of an unwrapped phase difference in radians (default: "
+         "from its BIDS sidecar, else Hz)"},
         {"output", 'o', CLI_PREFIX, &r.prefix, "PREFIX", "prefix of the output files"},
         {0},
     };
@@ -259,6 +267,10 @@ int cmd_epi(command *cli, int argc, char **argv)
         return cli_misuse("--acqparams says what --pe and --readout say: give one of them");
     if (r.anatomy && r.field)
         return cli_misuse("--to and --field exclude each other");
+    if (r.unit && !r.field)
+        return cli_misuse("--field-unit is of --field FILE, which is missing");
+    if (r.unit && clvox_epi_field_unit(r.unit, &r.hz) < 0)
+        return cli_misuse("--field-unit: %s", clvox_message());
     CLI_TRY(cut("--blips", r.blips, &r.text[0], r.file, &r.files));
     if ((r.anatomy || r.field) && r.files > 1)
         status = cli_misuse("--blips names %d files; with %s it is one", r.files,

@@ -191,7 +191,8 @@ static int measure(const clvox_segment_result *result, volumes *v)
     if (!v->confidence)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     const clvox_volume *labels = result->labels;
-    for (size_t i = 0; i < clvox_grid_voxels(&labels->grid); i++) {
+    const size_t n = clvox_grid_voxels(&labels->grid);
+    for (size_t i = 0; i < n; i++) {
         const int64_t label = labels->names ? labels->names[(int)labels->data[i]] : (int64_t)labels->data[i];
         int low = 0, high = v->count;
         while (label && low < high) {
@@ -299,8 +300,9 @@ end:
 static void report(command *cli, const clvox_segment_result *result, const volumes *v)
 {
     double brain = 0, edge[3];
+    const size_t n = clvox_grid_voxels(&result->mask->grid);
     clvox_grid_spacing(&result->mask->grid, edge);
-    for (size_t i = 0; i < clvox_grid_voxels(&result->mask->grid); i++)
+    for (size_t i = 0; i < n; i++)
         brain += (double)result->mask->data[i] * edge[0] * edge[1] * edge[2] / 1000;
     cJSON *to = cJSON_AddObjectToObject(cli->log, "result");
     cJSON_AddNumberToObject(to, "atlases", result->atlases);

@@ -190,7 +190,7 @@ void clvox_epi_result_destroy(clvox_epi_result *r)
 }
 
 int clvox_epi_from_field(clvox_context *context, const clvox_epi_image *image, const clvox_volume *field,
-                         clvox_epi_result *result)
+                         double hz, clvox_epi_result *result)
 {
     CLV_GIVEN(context, image, field, result);
     CLV_HOST_THREADS(context);
@@ -200,15 +200,25 @@ int clvox_epi_from_field(clvox_context *context, const clvox_epi_image *image, c
     clv_matrix_identity(result->matrix[0]);
     CLV_TRY(clv_epi_check(image, 1));
     if (field->kind != CLVOX_KIND_SCALAR || field->frames != 1)
-        status = clvox_fail(CLVOX_ERROR_ARGUMENT, "the field is not a volume of one frame of Hz");
+        status = clvox_fail(CLVOX_ERROR_ARGUMENT, "the field is not a volume of one frame");
     if (status < 0)
         goto end;
     const size_t held = clv_peak_start(context);
     CLV_TRY(clvox_apply(context, field, &image->image->grid, NULL, 0, CLVOX_INTERPOLATE_LINEAR, 0,
                         &result->field));
-    for (size_t i = 0; i < clvox_grid_voxels(&result->field->grid); i++)
-        if (!isfinite(result->field->data[i]))
-            result->field->data[i] = 0;
+    const size_t n = clvox_grid_voxels(&result->field->grid);
+    const double most = image->image->grid.size[image->encoding.axis] / fabs(clv_epi_shift(image));
+    size_t beyond = 0;
+    for (size_t i = 0; i < n; i++) {
+        float *value = &result->field->data[i];
+        *value = isfinite(*value) ? *value * (float)hz : 0;
+        beyond += fabs((double)*value) > most;
+    }
+    if (100 * beyond > n)
+        CLV_TRY(clvox_fail(CLVOX_ERROR_DATA,
+                           "the field shifts %zu of %zu voxels by more than the image is long; give it "
+                           "unwrapped, and say its unit",
+                           beyond, n));
     CLV_TRY(clv_epi_correct(context, image, 1, result));
     result->device_bytes = clv_peak_bytes(context) - held;
     result->seconds = clv_seconds() - mark;

@@ -48,27 +48,84 @@ static int understand(const cJSON *all, clvox_epi_encoding *out)
     return clvox_epi_encoding_set(direction->valuestring, seconds, out);
 }
 
-int clvox_epi_encoding_read(const char *image, clvox_epi_encoding *out)
+/* The sidecar of an image, whose name path becomes. */
+static int read_sidecar(const char *image, char path[PATH_MAX], cJSON **out)
 {
-    CLV_GIVEN(image, out);
     const char *ending = clvox_file_ending(image);
     const size_t stem = ending ? (size_t)(ending - image) : strlen(image);
-    char path[PATH_MAX], *text = NULL;
-    if (stem + sizeof ".json" > sizeof path)
+    char *text = NULL;
+    *out = NULL;
+    if (stem + sizeof ".json" > PATH_MAX)
         return clvox_fail(CLVOX_ERROR_FILE, "%s: the name is too long", image);
     memcpy(path, image, stem);
     memcpy(path + stem, ".json", sizeof ".json");
     int status = clvox_file_read(path, MOST_BYTES, &text, NULL);
     if (status < 0)
         return status;
-    cJSON *all = cJSON_Parse(text);
-    status = all ? understand(all, out) : clvox_fail(CLVOX_ERROR_FORMAT, "it is no JSON");
-    if (status < 0)
-        clvox_fail_in(status, path);
-    cJSON_Delete(all);
+    *out = cJSON_Parse(text);
     clvox_text_destroy(&text);
-    return status;
+    return *out ? CLVOX_OK : clvox_fail(CLVOX_ERROR_FORMAT, "%s: it is no JSON", path);
 }
+
+int clvox_epi_encoding_read(const char *image, clvox_epi_encoding *out)
+{
+    CLV_GIVEN(image, out);
+    char path[PATH_MAX];
+    cJSON *all;
+    int status = read_sidecar(image, path, &all);
+    if (status < 0)
+        return status;
+    status = understand(all, out);
+    cJSON_Delete(all);
+    return status < 0 ? clvox_fail_in(status, path) : status;
+}
+
+/* ---- units of a field map --------------------------------------------------- */
+
+static const double TURN = 6.283185307179586;
+
+int clvox_epi_field_unit(const char *unit, double *hz)
+{
+    CLV_GIVEN(unit, hz);
+    double first, second;
+    char more;
+    if (!strcmp(unit, "Hz"))
+        *hz = 1;
+    else if (!strcmp(unit, "rad/s"))
+        *hz = 1 / TURN;
+    else if (sscanf(unit, "%lf,%lf%c", &first, &second, &more) == 2 && first >= 0 && second < 1 &&
+             first < second)
+        *hz = 1 / (TURN * (second - first));
+    else
+        return clvox_fail(
+            CLVOX_ERROR_ARGUMENT,
+            "the field's unit \"%s\": it is Hz, rad/s, or two echo times in seconds, the shorter "
+            "first, of a phase difference in radians",
+            unit);
+    return CLVOX_OK;
+}
+
+int clvox_epi_field_unit_read(const char *field, double *hz)
+{
+    CLV_GIVEN(field, hz);
+    char path[PATH_MAX], times[64];
+    cJSON *all;
+    *hz = 1;
+    int status = read_sidecar(field, path, &all);
+    if (status < 0)
+        return status == CLVOX_ERROR_FILE ? CLVOX_OK : status;
+    const cJSON *unit = cJSON_GetObjectItemCaseSensitive(all, "Units");
+    const double echo[2] = {number_of(all, "EchoTime1"), number_of(all, "EchoTime2")};
+    snprintf(times, sizeof times, "%.9g,%.9g", echo[0], echo[1]);
+    if (isfinite(echo[0]) && isfinite(echo[1]))
+        status = clvox_epi_field_unit(times, hz);
+    else if (cJSON_IsString(unit))
+        status = clvox_epi_field_unit(unit->valuestring, hz);
+    cJSON_Delete(all);
+    return status < 0 ? clvox_fail_in(CLVOX_ERROR_FORMAT, path) : status;
+}
+
+/* ---- topup's table ---------------------------------------------------------- */
 
 /* A row x y z seconds, one of the three being 1 or -1. */
 static int read_row(const char *line, bool turned, clvox_epi_encoding *out)

@@ -49,31 +49,44 @@ static void distance_line(double *line, int n, size_t stride, double step, doubl
     }
 }
 
+typedef struct distances {
+    const int *size;
+    const double *spacing;
+    const unsigned char *marked;
+    double *out;
+    int axis, longest;
+} distances;
+
+/* The lines along an axis in one plane across another one. */
+static int distance_plane(void *user, size_t index, int worker)
+{
+    const distances *d = user;
+    const int *size = d->size, axis = d->axis, u = axis ? 0 : 1, v = axis == 2 ? 1 : 2;
+    const size_t stride[3] = {1, (size_t)size[0], (size_t)size[0] * (size_t)size[1]};
+    double *values = malloc((2 * (size_t)d->longest + 1) * sizeof *values);
+    int *roots = malloc((size_t)d->longest * sizeof *roots);
+    (void)worker;
+    for (int i = 0; i < size[u] && values && roots; i++) {
+        const size_t first = index * stride[v] + (size_t)i * stride[u];
+        for (int k = 0; k < size[0] && axis == 0; k++)
+            d->out[first + (size_t)k] = d->marked[first + (size_t)k] ? 0 : far;
+        distance_line(d->out + first, size[axis], stride[axis], d->spacing[axis], values, values + d->longest,
+                      roots);
+    }
+    const bool room = values && roots;
+    free(values);
+    free(roots);
+    return room ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for distances");
+}
+
 int clv_distance_squared(const unsigned char *marked, const int size[3], const double spacing[3], double *out)
 {
     int status = CLVOX_OK;
-    int longest = size[0] > size[1] ? size[0] : size[1];
-    longest = size[2] > longest ? size[2] : longest;
-    size_t n = (size_t)size[0] * (size_t)size[1] * (size_t)size[2];
-    double *values = malloc((2 * (size_t)longest + 1) * sizeof *values);
-    int *roots = malloc((size_t)longest * sizeof *roots);
-    if (!values || !roots) {
-        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for distances");
-        goto end;
-    }
-    for (size_t i = 0; i < n; i++)
-        out[i] = marked[i] ? 0 : far;
-    size_t stride = 1;
-    for (int axis = 0; axis < 3; axis++) {
-        size_t length = (size_t)size[axis];
-        for (size_t line = 0; line < n / length; line++)
-            distance_line(out + line / stride * stride * length + line % stride, size[axis], stride,
-                          spacing[axis], values, values + longest, roots);
-        stride *= length;
-    }
-end:
-    free(values);
-    free(roots);
+    distances d = {.size = size, .spacing = spacing, .marked = marked, .out = out};
+    for (int a = 0; a < 3; a++)
+        d.longest = size[a] > d.longest ? size[a] : d.longest;
+    for (d.axis = 0; d.axis < 3 && status >= 0; d.axis++)
+        status = clvox_parallel((size_t)size[d.axis == 2 ? 1 : 2], distance_plane, &d);
     return status;
 }
 

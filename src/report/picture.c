@@ -87,6 +87,11 @@ int clv_picture_label(const clv_picture *p, const double ras[3])
     int label = 0;
     if (!corners(p, ras, values, weights))
         return 0;
+    bool same = fabs(values[0]) < 1e9;
+    for (int c = 1; c < 8; c++)
+        same = same && values[c] == values[0];
+    if (same)
+        return (int)nearbyint(values[0]);
     for (int c = 0; c < 8; c++) {
         double votes = 0;
         for (int d = 0; d < 8; d++)

@@ -22,6 +22,8 @@ enum {
 
 /* One layer in one plane. */
 typedef struct sheet {
+    uint8_t *pixels, colors[256][4];
+    clv_png picture; /* of pixels and colors */
     uint8_t *png;
     size_t bytes;
     clv_raster still; /* the slice that is shown first; of overlays black is nothing */
@@ -43,6 +45,7 @@ typedef struct show {
     clv_view view;
     plane plane[3];
     sheet sheet[CLVOX_REPORT_LAYERS][3];
+    int slices; /* the most of a plane */
 } show;
 
 static bool is_image(const clvox_report_layer *layer)
@@ -187,49 +190,84 @@ static int keep_still(const show *s, int layer, const clv_png *png, const uint8_
     return status;
 }
 
-/* Layer index / 3 in plane index % 3. */
-static int draw_sheet(void *user, size_t index, int worker)
+/* The sheet of layer index / 3 in plane index % 3, black. */
+static int begin_sheet(show *s, int index)
+{
+    const clvox_report_layer *layer = &s->viewer->layer[index / 3];
+    const plane *p = &s->plane[index % 3];
+    sheet *out = &s->sheet[index / 3][index % 3];
+    const int fine = fine_of(layer->look), rows = (p->count + p->columns - 1) / p->columns;
+    clv_png *png = &out->picture;
+    *png = (clv_png){.width = fine * p->panel.width * p->columns,
+                     .height = fine * p->panel.height * rows,
+                     .rgb = layer->look == CLVOX_REPORT_COLOUR};
+    if (!is_image(layer)) {
+        fill_colors(layer->look, out->colors, &png->color_count);
+        png->colors = (const uint8_t(*)[4])out->colors;
+    }
+    png->pixels = out->pixels = calloc((size_t)(png->rgb ? 3 : 1) * (size_t)png->width, (size_t)png->height);
+    return out->pixels ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory while drawing");
+}
+
+/* Slice index % slices of sheet index / slices. */
+static int draw_slice(void *user, size_t index, int worker)
 {
     show *s = user;
-    const int layer = (int)(index / 3);
+    const int number = (int)(index / (size_t)s->slices), layer = number / 3,
+              k = (int)(index % (size_t)s->slices);
     const clvox_report_look look = s->viewer->layer[layer].look;
-    const plane *p = &s->plane[index % 3];
-    sheet *out = &s->sheet[layer][index % 3];
+    const plane *p = &s->plane[number % 3];
+    sheet *out = &s->sheet[layer][number % 3];
     tile t = {s, layer, p->panel.width, p->panel.height, s->view, p->panel};
-    const int fine = fine_of(look), samples = look == CLVOX_REPORT_COLOUR ? 3 : 1;
-    const int rows = (p->count + p->columns - 1) / p->columns;
-    clv_png png = {
-        .width = fine * t.width * p->columns, .height = fine * t.height * rows, .rgb = samples == 3};
-    const size_t stride = (size_t)samples * png.width;
-    uint8_t colors[256][4], *pixels = calloc(stride, (size_t)png.height);
+    const int fine = fine_of(look), samples = out->picture.rgb ? 3 : 1;
+    const size_t stride = (size_t)samples * (size_t)out->picture.width;
     int status = CLVOX_OK;
     (void)worker;
-    if (!pixels)
-        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory while drawing");
-    if (!is_image(&s->viewer->layer[layer])) {
-        fill_colors(look, colors, &png.color_count);
-        png.colors = (const uint8_t(*)[4])colors;
+    if (k >= p->count)
+        return CLVOX_OK;
+    uint8_t *to = out->pixels + (size_t)fine * (size_t)(k / p->columns * t.height) * stride +
+                  (size_t)(samples * fine * (k % p->columns) * t.width);
+    t.view.cut[p->panel.normal] = p->first + k * p->step;
+    switch (look) {
+    case CLVOX_REPORT_GREY: draw_grey(&t, to, stride); break;
+    case CLVOX_REPORT_COLOUR: draw_colour(&t, to, stride); break;
+    case CLVOX_REPORT_SIGNED: draw_signed(&t, to, stride); break;
+    case CLVOX_REPORT_OUTLINES:
+    case CLVOX_REPORT_CONTOUR: CLV_TRY(draw_outlines(&t, to, stride)); break;
     }
-    for (int k = 0; k < p->count; k++) {
-        uint8_t *to = pixels + (size_t)fine * (k / p->columns) * t.height * stride +
-                      (size_t)samples * fine * (k % p->columns) * t.width;
-        t.view.cut[p->panel.normal] = p->first + k * p->step;
-        switch (look) {
-        case CLVOX_REPORT_GREY: draw_grey(&t, to, stride); break;
-        case CLVOX_REPORT_COLOUR: draw_colour(&t, to, stride); break;
-        case CLVOX_REPORT_SIGNED: draw_signed(&t, to, stride); break;
-        case CLVOX_REPORT_OUTLINES:
-        case CLVOX_REPORT_CONTOUR: CLV_TRY(draw_outlines(&t, to, stride)); break;
-        }
-        if (k == p->start) {
-            out->still = (clv_raster){.width = t.width, .height = t.height};
-            CLV_TRY(keep_still(s, layer, &png, to, &out->still));
-        }
+    if (k == p->start) {
+        out->still = (clv_raster){.width = t.width, .height = t.height};
+        status = keep_still(s, layer, &out->picture, to, &out->still);
     }
-    png.pixels = pixels;
-    CLV_TRY(clv_png_encode(&png, &out->png, &out->bytes));
 end:
-    free(pixels);
+    return status;
+}
+
+static int encode_sheet(void *user, size_t index, int worker)
+{
+    show *s = user;
+    sheet *out = &s->sheet[index / 3][index % 3];
+    (void)worker;
+    return clv_png_encode(&out->picture, &out->png, &out->bytes);
+}
+
+/* Slices are drawn several at a time, as sheets differ in their size. */
+static int draw_sheets(show *s)
+{
+    int status = CLVOX_OK;
+    const int count = 3 * s->viewer->layers;
+    s->slices = 0;
+    for (int k = 0; k < 3; k++)
+        s->slices = s->plane[k].count > s->slices ? s->plane[k].count : s->slices;
+    for (int i = 0; i < count; i++)
+        CLV_TRY(begin_sheet(s, i));
+    CLV_TRY(clvox_parallel((size_t)count * (size_t)s->slices, draw_slice, s));
+    status = clvox_parallel((size_t)count, encode_sheet, s);
+end:
+    for (int i = 0; i < count; i++) {
+        free(s->sheet[i / 3][i % 3].pixels);
+        s->sheet[i / 3][i % 3].pixels = NULL;
+    }
     return status;
 }
 
@@ -276,7 +314,7 @@ static int draw_all(show *s, size_t bytes)
     for (int attempt = 0;; attempt++) {
         size_t sum = 0;
         cut(s, share);
-        CLV_TRY(clvox_parallel(3 * (size_t)s->viewer->layers, draw_sheet, s));
+        CLV_TRY(draw_sheets(s));
         for (int i = 0; i < s->viewer->layers; i++)
             for (int k = 0; k < 3; k++)
                 sum += s->sheet[i][k].bytes;

@@ -65,29 +65,48 @@ static int spread_plane(void *user, size_t index, int worker)
     return CLVOX_OK;
 }
 
-/* Marks voxels within reach of which atlases differ in a set. low, high: room for the volume. */
-static int mark(const clv_fusion *f, int set, int reach, uint16_t *low, uint16_t *high, bool *marked)
+typedef struct marking {
+    const clv_fusion *fusion;
+    int set;
+    uint16_t *low, *high;
+    bool *marked;
+} marking;
+
+static int range_of_plane(void *user, size_t index, int worker)
 {
-    int status = CLVOX_OK;
-    const size_t n = (size_t)f->size[0] * (size_t)f->size[1] * (size_t)f->size[2];
-    for (size_t i = 0; i < n; i++) {
-        low[i] = CLV_FUSE_NONE;
-        high[i] = 0;
-        for (int k = 0; k < f->atlases; k++) {
-            const uint16_t at = f->set[set].atlas[k][i];
+    const marking *m = user;
+    const int *size = m->fusion->size;
+    const size_t plane = (size_t)size[0] * (size_t)size[1];
+    const clv_fuse_set *set = &m->fusion->set[m->set];
+    (void)worker;
+    for (size_t i = index * plane; i < (index + 1) * plane; i++) {
+        uint16_t low = CLV_FUSE_NONE, high = 0;
+        for (int k = 0; k < m->fusion->atlases; k++) {
+            const uint16_t at = set->atlas[k][i];
             if (at == CLV_FUSE_NONE)
                 continue;
-            low[i] = at < low[i] ? at : low[i];
-            high[i] = at > high[i] ? at : high[i];
+            low = at < low ? at : low;
+            high = at > high ? at : high;
         }
-        f->set[set].out[i] = low[i];
-        f->set[set].share[i] = low[i] != CLV_FUSE_NONE;
+        m->low[i] = set->out[i] = low;
+        m->high[i] = high;
+        set->share[i] = low != CLV_FUSE_NONE;
     }
+    return CLVOX_OK;
+}
+
+/* Marks voxels within reach of which atlases differ in a set. */
+static int mark(const marking *m, int reach)
+{
+    int status = CLVOX_OK;
+    const int *size = m->fusion->size;
+    const size_t n = (size_t)size[0] * (size_t)size[1] * (size_t)size[2];
+    CLV_TRY(clvox_parallel((size_t)size[2], range_of_plane, (void *)m));
     for (int axis = 0; axis < 3; axis++)
-        CLV_TRY(clvox_parallel((size_t)f->size[(axis + 2) % 3], spread_plane,
-                               &(spreading){f->size, axis, reach, low, high}));
+        CLV_TRY(clvox_parallel((size_t)size[(axis + 2) % 3], spread_plane,
+                               &(spreading){size, axis, reach, m->low, m->high}));
     for (size_t i = 0; i < n; i++)
-        marked[i] |= low[i] < high[i];
+        m->marked[i] |= m->low[i] < m->high[i];
 end:
     return status;
 }
@@ -122,28 +141,27 @@ static size_t place_of(const slab *s, int x, int y, int z, bool *inside)
     return ((size_t)c[2] * (size_t)n[1] + (size_t)c[1]) * (size_t)n[0] + (size_t)c[0];
 }
 
-/* The head (volume 0) or an atlas. */
-static int fill_volume(void *user, size_t volume, int worker)
+/* A plane of the head (volume 0) or of an atlas. */
+static int fill_plane(void *user, size_t index, int worker)
 {
     const slab *s = user;
-    const int *n = s->stack.size;
-    const size_t voxels = (size_t)n[0] * (size_t)n[1] * (size_t)n[2];
+    const int *n = s->stack.size, z = (int)(index % (size_t)n[2]);
+    const size_t volume = index / (size_t)n[2], voxels = (size_t)n[0] * (size_t)n[1] * (size_t)n[2];
     const float *from = volume ? s->fusion->images[volume - 1] : s->fusion->head;
     float *to = s->images ? s->images + volume * voxels : NULL;
-    size_t i = 0;
+    size_t i = (size_t)n[0] * (size_t)n[1] * (size_t)z;
     bool inside;
     (void)worker;
-    for (int z = 0; z < n[2]; z++)
-        for (int y = 0; y < n[1]; y++)
-            for (int x = 0; x < n[0]; x++, i++) {
-                const size_t at = place_of(s, x, y, z, &inside);
-                if (to)
-                    to[i] = isfinite(from[at]) ? from[at] : 0;
-                for (int k = 0; volume && k < s->fusion->sets; k++) {
-                    const uint16_t label = s->fusion->set[k].atlas[volume - 1][at];
-                    s->labels[k][(volume - 1) * voxels + i] = inside && label != CLV_FUSE_NONE ? label : -1;
-                }
+    for (int y = 0; y < n[1]; y++)
+        for (int x = 0; x < n[0]; x++, i++) {
+            const size_t at = place_of(s, x, y, z, &inside);
+            if (to)
+                to[i] = isfinite(from[at]) ? from[at] : 0;
+            for (int k = 0; volume && k < s->fusion->sets; k++) {
+                const uint16_t label = s->fusion->set[k].atlas[volume - 1][at];
+                s->labels[k][(volume - 1) * voxels + i] = inside && label != CLV_FUSE_NONE ? label : -1;
             }
+        }
     return CLVOX_OK;
 }
 
@@ -244,7 +262,7 @@ static int fuse_slab(clvox_context *ctx, slab *s, int first, int end_plane)
     int status = CLVOX_OK, count = 0;
     const setting *how = s->how;
     clv_request requests[REQUESTS];
-    CLV_TRY(clvox_parallel((size_t)s->stack.atlases + 1, fill_volume, s));
+    CLV_TRY(clvox_parallel((size_t)(s->stack.atlases + 1) * (size_t)s->stack.size[2], fill_plane, s));
     fill_list(s);
     if (!s->listed.count)
         goto end;
@@ -370,7 +388,7 @@ int clv_fuse(clvox_context *ctx, const clv_fusion *f)
         goto end;
     }
     for (int k = 0; k < f->sets; k++)
-        CLV_TRY(mark(f, k, how->search + how->reach, ends, ends + n, marked));
+        CLV_TRY(mark(&(marking){f, k, ends, ends + n, marked}, how->search + how->reach));
     if (find_box(f, marked, low, high))
         status = fuse_box(ctx, &s, low, high);
 end:

@@ -49,9 +49,10 @@ static int add(clv_names *n, int64_t name)
 
 int clv_names_add(clv_names *n, const clvox_volume *labels)
 {
+    const size_t voxels = clvox_grid_voxels(&labels->grid);
     int status = add(n, 0);
     float last = 0;
-    for (size_t i = 0; status >= 0 && i < clvox_grid_voxels(&labels->grid); i++) {
+    for (size_t i = 0; status >= 0 && i < voxels; i++) {
         const float value = labels->data[i];
         if (value == last)
             continue;
@@ -64,11 +65,20 @@ int clv_names_add(clv_names *n, const clvox_volume *labels)
     return status;
 }
 
+int clv_names_join(clv_names *names, const clv_names *others)
+{
+    int status = CLVOX_OK;
+    for (int i = 0; i < others->count && status >= 0; i++)
+        status = add(names, others->name[i]);
+    return status;
+}
+
 void clv_names_number(const clv_names *n, const clvox_volume *labels, uint16_t *out)
 {
+    const size_t voxels = clvox_grid_voxels(&labels->grid);
     float last = 0;
     uint16_t number = (uint16_t)find(n, 0);
-    for (size_t i = 0; i < clvox_grid_voxels(&labels->grid); i++) {
+    for (size_t i = 0; i < voxels; i++) {
         const float value = labels->data[i];
         if (value != last) {
             number = (uint16_t)find(n, name_of(labels, value));

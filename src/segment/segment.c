@@ -14,6 +14,7 @@
 #include "base/options.h"
 #include "base/progress.h"
 #include "base/status.h"
+#include "clvox/threads.h"
 #include "io/volume/labels.h"
 #include "io/volume/orientation.h"
 #include "runtime/device/host.h"
@@ -29,6 +30,7 @@ enum { IMAGE, LABELS, MASK, VOLUMES };
 
 typedef struct atlas {
     clvox_volume *volume[VOLUMES]; /* on the head's grid; those that it has */
+    clv_names names[VOLUMES];      /* of labels and mask */
 } atlas;
 
 struct clvox_segmentation {
@@ -94,18 +96,19 @@ static int check_atlas(const clvox_segmentation *s, const clvox_volume *const vo
 /* Keeps a volume on the head's grid; a mask as 0 and 1. */
 static void keep(atlas *a, int k, clvox_volume **volume)
 {
+    const size_t n = clvox_grid_voxels(&(*volume)->grid);
     a->volume[k] = *volume;
     *volume = NULL;
-    for (size_t i = 0; k == MASK && i < clvox_grid_voxels(&a->volume[k]->grid); i++)
+    for (size_t i = 0; k == MASK && i < n; i++)
         a->volume[k]->data[i] = a->volume[k]->data[i] > 0;
 }
 
-/* Labels are numbered before an atlas counts, as they may turn out to be none. */
-static int check_names(const atlas *a)
+/* Labels are listed before an atlas counts, as they may turn out to be none. */
+static int list_names(atlas *a)
 {
-    clv_names names = {.count = 0};
-    const int status = a->volume[LABELS] ? clv_names_add(&names, a->volume[LABELS]) : CLVOX_OK;
-    clv_names_free(&names);
+    int status = CLVOX_OK;
+    for (int k = LABELS; k <= MASK && status >= 0; k++)
+        status = a->volume[k] ? clv_names_add(&a->names[k], a->volume[k]) : CLVOX_OK;
     return status;
 }
 
@@ -141,8 +144,10 @@ end:
 
 static void drop(atlas *a)
 {
-    for (int k = 0; k < VOLUMES; k++)
+    for (int k = 0; k < VOLUMES; k++) {
         clvox_volume_destroy(&a->volume[k]);
+        clv_names_free(&a->names[k]);
+    }
 }
 
 static int look(void *user, const clvox_step *step)
@@ -179,7 +184,7 @@ int clvox_segment_add(clvox_segmentation *s, const clvox_volume *image, const cl
         .fixed = {s->head}, .moving = {image}, .weight = {1}, .channels = 1};
     CLV_TRY(clvox_register(s->ctx, &images, &o, &found));
     CLV_TRY(carry(s, volume, &found, to));
-    CLV_TRY(check_names(to));
+    CLV_TRY(list_names(to));
     if (ncc)
         *ncc = found.ncc_after;
     s->count++;
@@ -215,7 +220,7 @@ int clvox_segment_add_registered(clvox_segmentation *s, const clvox_volume *imag
         CLV_TRY(clv_orientation_volume(volume[k], &o, NULL, &stored));
         keep(to, k, &stored);
     }
-    CLV_TRY(check_names(to));
+    CLV_TRY(list_names(to));
     s->count++;
 end:
     if (status < 0)
@@ -227,16 +232,32 @@ end:
 
 /* One set of labels on its way: numbers of every atlas, and what they are fused to. */
 typedef struct fused {
+    const clvox_segmentation *from;
     int of; /* LABELS or MASK */
     clv_names names;
     uint16_t *number[CLVOX_SEGMENT_ATLASES], *out;
     clvox_volume *share;
 } fused;
 
+static int number_atlas(void *user, size_t index, int worker)
+{
+    const fused *f = user;
+    const atlas *a = &f->from->atlas[index];
+    const float *image = a->volume[IMAGE]->data;
+    const size_t n = clvox_grid_voxels(&f->from->head->grid);
+    (void)worker;
+    clv_names_number(&f->names, a->volume[f->of], f->number[index]);
+    for (size_t i = 0; i < n; i++)
+        if (isnan(image[i]))
+            f->number[index][i] = CLV_FUSE_NONE;
+    return CLVOX_OK;
+}
+
 static int prepare(const clvox_segmentation *s, int of, fused *f)
 {
     int status = CLVOX_OK;
     const size_t n = clvox_grid_voxels(&s->head->grid);
+    f->from = s;
     f->of = of;
     f->out = malloc(n * sizeof *f->out);
     bool room = f->out != NULL;
@@ -248,14 +269,8 @@ static int prepare(const clvox_segmentation *s, int of, fused *f)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLV_TRY(clvox_volume_create(&s->head->grid, 1, CLVOX_KIND_SCALAR, &f->share));
     for (int k = 0; k < s->count; k++)
-        CLV_TRY(clv_names_add(&f->names, s->atlas[k].volume[of]));
-    for (int k = 0; k < s->count; k++) {
-        const float *image = s->atlas[k].volume[IMAGE]->data;
-        clv_names_number(&f->names, s->atlas[k].volume[of], f->number[k]);
-        for (size_t i = 0; i < n; i++)
-            if (isnan(image[i]))
-                f->number[k][i] = CLV_FUSE_NONE;
-    }
+        CLV_TRY(clv_names_join(&f->names, &s->atlas[k].names[of]));
+    status = clvox_parallel((size_t)s->count, number_atlas, f);
 end:
     return status;
 }
@@ -289,9 +304,10 @@ end:
 static int make_mask(const clvox_segmentation *s, const fused *f, clvox_volume **out)
 {
     int status = CLVOX_OK;
+    const size_t n = clvox_grid_voxels(&s->head->grid);
     CLV_TRY(clvox_volume_create(&s->head->grid, 1, CLVOX_KIND_LABEL, out));
     (*out)->type = CLVOX_TYPE_UINT8;
-    for (size_t i = 0; i < clvox_grid_voxels(&s->head->grid); i++)
+    for (size_t i = 0; i < n; i++)
         (*out)->data[i] = f->out[i] != CLV_FUSE_NONE && f->names.name[f->out[i]] != 0;
     status = clv_brain_fill(*out, f->of == LABELS ? CLOSE_MM : 0);
 end:

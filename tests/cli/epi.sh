@@ -60,7 +60,12 @@ for name in field warp corrected; do exits 0 cmp s_$name.nii.gz b_$name.nii.gz; 
 
 begin "a field map, and an undistorted image"
 exits 0 clvox epi --blips pa.nii.gz --field map.nii.gz -o f -q; closer f_corrected.nii.gz
-exits 0 cmp pa.nii.gz pa.nii.gz
+printf '{"EchoTime1": 0.005, "EchoTime2": 0.165154943}' > map.json
+exits 0 clvox epi --blips pa.nii.gz --field map.nii.gz -o p -q
+json p.json 'abs(j["result"]["hz_per_unit"] - .993756) < 1e-5'
+rm map.json
+exits 0 clvox epi --blips pa.nii.gz --field map.nii.gz --field-unit .005,.165154943 -o q -q
+exits 0 cmp p_field.nii.gz q_field.nii.gz
 exits 0 clvox epi --blips ap.nii.gz --to head.nii.gz -o g -q; closer g_corrected.nii.gz
 json g.json '"difference_before" not in j["result"]'
 
@@ -86,6 +91,8 @@ exits 2 clvox epi --blips ap.nii.gz,pa.nii.gz --pe j,y --readout .05 -o e; says 
 exits 2 clvox epi --blips ap.nii.gz,pa.nii.gz --pe j,j- --readout 50 -o e; says 'TotalReadoutTime'
 exits 2 clvox epi --blips ap.nii.gz,pa.nii.gz --to head.nii.gz -o e; says 'with --to it is one'
 exits 2 clvox epi --blips ap.nii.gz --to head.nii.gz --field map.nii.gz -o e; says 'exclude'
+exits 2 clvox epi --blips ap.nii.gz,pa.nii.gz --field-unit Hz -o e; says '--field FILE'
+exits 2 clvox epi --blips ap.nii.gz --field map.nii.gz --field-unit ppm -o e; says '"ppm"'
 exits 1 clvox epi --blips ap.nii.gz,pa.nii.gz --pe j,j --readout .05 -o e; one_sentence; says 'needs both directions'
 exits 1 clvox epi --blips ap.nii.gz --pe j --readout .05 -o e; one_sentence; says '2 to'
 exits 1 clvox epi --blips head.nii.gz,pa.nii.gz -o e; one_sentence; says 'head.json'

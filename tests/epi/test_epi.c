@@ -268,7 +268,7 @@ static void a_field_map_corrects(void **state)
         clv_matrix_apply(coarse.to_ras, at, at);
         map->data[i] = (float)field_at(at, c->most);
     }
-    assert_ok(clvox_epi_from_field(ctx, &(clvox_epi_image){v, e}, map, &r));
+    assert_ok(clvox_epi_from_field(ctx, &(clvox_epi_image){v, e}, map, 1, &r));
     const clvox_transform warp = {.is_warp = 1, .warp = r.warp};
     assert_ok(clvox_apply(ctx, v, &g, &(clvox_link){&warp, 0}, 1, CLVOX_INTERPOLATE_CUBIC, 0, &bare));
     for (size_t i = 0; i < clvox_grid_voxels(&g); i++) {
@@ -281,6 +281,18 @@ static void a_field_map_corrects(void **state)
     }
     printf("# %.2f of 100 off\n", worst);
     assert_true(worst < 8 && isnan(r.difference_after));
+    /* The phase that the field makes between two echoes is the same field; of another unit it is refused. */
+    clvox_epi_result phase;
+    double hz;
+    assert_ok(clvox_epi_field_unit(".00492,.00738", &hz));
+    for (size_t i = 0; i < clvox_grid_voxels(&map->grid); i++)
+        map->data[i] *= 6.2831853f * .00246f;
+    assert_ok(clvox_epi_from_field(ctx, &(clvox_epi_image){v, e}, map, hz, &phase));
+    for (size_t i = 0; i < clvox_grid_voxels(&g); i++)
+        assert_true(fabsf(phase.field->data[i] - r.field->data[i]) < 1e-3f);
+    clvox_epi_result_destroy(&phase);
+    assert_int_equal(clvox_epi_from_field(ctx, &(clvox_epi_image){v, e}, map, 1e6, &phase), CLVOX_ERROR_DATA);
+    assert_true(strstr(clvox_message(), "its unit") && !phase.field);
     clvox_epi_result_destroy(&r);
     clvox_volume_destroy(&bare);
     clvox_volume_destroy(&map);
@@ -303,7 +315,7 @@ static void an_anatomy_corrects(void **state)
     for (size_t i = 0; i < clvox_grid_voxels(&fine); i++)
         anatomy->data[i] = 400 * sqrtf(anatomy->data[i] / 100) * (1.2f - anatomy->data[i] / 100);
     assert_ok(clvox_volume_create(&g, 1, CLVOX_KIND_SCALAR, &zero));
-    assert_ok(clvox_epi_from_field(ctx, &(clvox_epi_image){v, e}, zero, &none));
+    assert_ok(clvox_epi_from_field(ctx, &(clvox_epi_image){v, e}, zero, 1, &none));
     assert_ok(clvox_epi_from_anatomy(ctx, &(clvox_epi_image){v, e}, anatomy, &r));
     printf("# %.2f Hz rms, %.2f uncorrected\n", error_of(&r, c->most), error_of(&none, c->most));
     assert_true(error_of(&r, c->most) < .6 * error_of(&none, c->most));
@@ -388,6 +400,29 @@ static void reads_words_and_files(void **state)
         assert_int_equal(clvox_epi_encoding_read(image, &e), CLVOX_ERROR_FORMAT);
         assert_true(strstr(clvox_message(), "a_epi.json"));
     }
+    double hz;
+    static const struct {
+        const char *text;
+        double hz;
+    } units[] = {{"{}", 1},
+                 {"{\"Units\": \"Hz\"}", 1},
+                 {"{\"Units\": \"rad/s\"}", .15915494309},
+                 {"{\"EchoTime1\": 0.005, \"EchoTime2\": 0.0075}", 63.661977237},
+                 {"{\"Units\": \"tesla\"}", 0},
+                 {"{\"EchoTime1\": 0.005, \"EchoTime2\": 0.005}", 0},
+                 {"nothing", 0}};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        write_text(path, units[i].text);
+        const int status = clvox_epi_field_unit_read(image, &hz);
+        assert_int_equal(status, units[i].hz > 0 ? CLVOX_OK : CLVOX_ERROR_FORMAT);
+        assert_true(status < 0 ? strstr(clvox_message(), "a_epi.json") != NULL
+                               : fabs(hz / units[i].hz - 1) < 1e-9);
+    }
+    assert_ok(clvox_epi_field_unit_read("/nowhere/map.nii.gz", &hz));
+    assert_true(hz == 1);
+    static const char *const other[] = {"", "hz", "rad", ".005", ".0075,.005", "5,7.5", ".005,.0075,"};
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+        assert_int_equal(clvox_epi_field_unit(other[i], &hz), CLVOX_ERROR_ARGUMENT);
     /* FSL turns an image round whose matrix has a positive determinant. */
     write_text(path, "0 -1 0 0.05\n\n 1 0 0 .03 \r\n");
     assert_ok(clvox_epi_acqparams_read(path, &g, row, 3, &count));

@@ -2,6 +2,7 @@
 """Susceptibility distortion of echo-planar images."""
 from __future__ import annotations
 
+import ctypes
 import os
 from typing import Optional, Sequence, Union
 
@@ -36,12 +37,14 @@ def _encodings(images, pe, readout):
 
 def correct_distortion(images: Union[ImageLike, Sequence[ImageLike]], pe: Union[str, Sequence[str], None] = None,
                        readout: Union[float, Sequence[float], None] = None, *, to: Optional[ImageLike] = None,
-                       field: Optional[ImageLike] = None, context: Optional[Context] = None) -> Distortion:
+                       field: Optional[ImageLike] = None, field_unit: Optional[str] = None,
+                       context: Optional[Context] = None) -> Distortion:
     """Corrects the susceptibility distortion of echo-planar images, as `clvox epi`.
 
     images: of one volume each, encoded in opposite directions; or one of them and an undistorted image of the same head
-    (to) or a field map in Hz (field). pe: of each image "i", "j", "k", "i-", "j-" or "k-", along the axes of its voxels as
-    stored; readout: the total readout time in seconds, one for all or one each; None: from the images' BIDS sidecars.
+    (to) or a field map (field; field_unit "Hz", "rad/s", or "S,S", the echo times in seconds of an unwrapped phase
+    difference in radians; None: from the BIDS sidecar of the field's file, else Hz). pe: of each image "i", "j", "k", "i-",
+    "j-" or "k-", along the axes of its voxels as stored; readout: the total readout time in seconds, one for all or one each; None: from the images' BIDS sidecars.
     Returns an object with field (Hz), warp (of the first image), corrected and pile_up (Volumes), matrix (of each image,
     from the first one, RAS mm) and more, as clvox_epi_result of include/clvox/epi.h documents them."""
     given = several(images)
@@ -55,12 +58,21 @@ def correct_distortion(images: Union[ImageLike, Sequence[ImageLike]], pe: Union[
     if to is not None:
         call(lib.clvox_epi_from_anatomy, device, array, volume(to).struct(), result)
     elif field is not None:
-        call(lib.clvox_epi_from_field, device, array, volume(field).struct(), result)
+        call(lib.clvox_epi_from_field, device, array, volume(field).struct(), _hz(field, field_unit), result)
     else:
         call(lib.clvox_epi_from_blips, device, array, len(given), result)
     found = values(result, Distortion)
     found.matrix = np.array(found.matrix)[:found.images]
     return found
+
+
+def _hz(field, unit):
+    hz = ctypes.c_double(1)
+    if unit is not None:
+        call(lib.clvox_epi_field_unit, unit.encode(), hz)
+    elif isinstance(field, (str, bytes, os.PathLike)):
+        call(lib.clvox_epi_field_unit_read, os.fsencode(field), hz)
+    return hz.value
 
 
 def _pointer(struct):

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/select.h"
+#include "clvox/threads.h"
 #include "register/contrast/synthesis.h"
 #include "register/thresholds.h"
 
@@ -102,18 +103,33 @@ static double correlation_around(const cells *c, const int at[3])
     return n >= LEAST && va > 0 && vb > 0 ? (sab - sa * sb / n) / sqrt(va * vb) : NAN;
 }
 
+typedef struct correlations {
+    const cells *of;
+    float *each; /* NAN where a cell shows no tissue */
+} correlations;
+
+static int correlate_plane(void *user, size_t plane, int worker)
+{
+    const correlations *r = user;
+    const cells *c = r->of;
+    size_t i = plane * (size_t)c->size[0] * (size_t)c->size[1];
+    (void)worker;
+    for (int y = 0; y < c->size[1]; y++)
+        for (int x = 0; x < c->size[0]; x++, i++)
+            r->each[i] =
+                c->deep[i] == TISSUE ? (float)correlation_around(c, (const int[3]){x, y, (int)plane}) : NAN;
+    return CLVOX_OK;
+}
+
 /* The median over all cells that show tissue. */
 static double median_correlation(const cells *c, float *room)
 {
     enum { FEWEST = 1000 };
-    size_t i = 0, count = 0;
-    for (int z = 0; z < c->size[2]; z++)
-        for (int y = 0; y < c->size[1]; y++)
-            for (int x = 0; x < c->size[0]; x++, i++) {
-                const double r = c->deep[i] == TISSUE ? correlation_around(c, (const int[3]){x, y, z}) : NAN;
-                if (isfinite(r))
-                    room[count++] = (float)r;
-            }
+    size_t count = 0;
+    clvox_parallel((size_t)c->size[2], correlate_plane, &(correlations){c, room});
+    for (size_t i = 0; i < c->n; i++)
+        if (isfinite(room[i]))
+            room[count++] = room[i];
     return count >= FEWEST ? clv_select_quantile(room, count, .5) : NAN;
 }
 
