@@ -63,7 +63,7 @@ typedef struct clvox_report_layer {
     const clvox_volume *volume; /* must live until clvox_report_write */
     clvox_report_look look;
     int hidden; /* of what is laid over: not shown at first */
-    double threshold; /* of signed values: smaller ones are hidden until the reader moves the slider; 0: none */
+    double threshold; /* of signed values: at first smaller ones are hidden; 0: none are */
 } clvox_report_layer;
 
 enum { CLVOX_REPORT_LAYERS = 12 };

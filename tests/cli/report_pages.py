@@ -4,9 +4,11 @@
 
 HTML that closes what it opens, nothing fetched, no word on the console; layout on a desk and on a phone, light and dark;
 what each key does; markup in names; paper, and no scripts. Skips where there is no Chromium."""
+import gzip
 import json
 import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -117,6 +119,7 @@ with open('maps.tsv', 'w') as table:
     for s in range(10):
         values = [random.gauss(0, 1) for _ in range(n)]
         values[4 + 17 * (5 + 16 * 6)] += 30 * (s % 2)
+        values[1000:1400] = [v + 9 * (s % 2) for v in values[1000:1400]] # enough for p of 1 / 252
         open('m%d.nii' % s, 'wb').write(bytes(head) + struct.pack('<%df' % n, *values))
         print('m%d.nii' % s, ('control', 'patient')[s % 2], sep='\\t', file=table)
 """
@@ -281,7 +284,7 @@ open(sys.argv[1], 'wb').write(data)""", odd_file], cwd=folder, check=True)
             check(f"tensor {verb}: FA, directions, MD, their distributions", at(name + "_report.html"),
                   lambda seen, images=images, overlays=overlays, plots=plots, verb=verb:
                   unless(seen["seen"]["images"] == images and seen["seen"]["overlays"] == overlays and seen["plots"] == plots,
-                         f"{seen['seen']}, {seen['plots']} plots") + unless(f"clvox tensor {verb}" in seen["text"], "no command"))
+                         f"{seen['seen']}, {seen['plots']} plots") + unless(f"clvox tensor {verb}" in seen["text"] and "Mean FA" in seen["text"], "no command, or no verdict"))
         for one, other in ("plain_tensor", "fit_tensor"), ("plain", "denoised"):
             with open(at(one + ".nii.gz"), "rb") as first, open(at(other + ".nii.gz"), "rb") as second:
                 cases.case(f"--report changes no bit of {other}", unless(first.read() == second.read(), "the tensors differ"))
@@ -305,6 +308,13 @@ open(sys.argv[1], 'wb').write(data)""", odd_file], cwd=folder, check=True)
         with open(at("test.json"), encoding="utf-8") as file:
             result = json.load(file)["result"]
         peak = result["t"]["peaks"][0]
+        with gzip.open(at("test_p.nii.gz")) as file:
+            p_map = struct.unpack("<4080f", file.read()[352:])
+        inside = sorted(p_map)[:result["tested"]]
+        below = [p * len(inside) / (i + 1) <= .05 for i, p in enumerate(inside)] # the last such p decides
+        discoveries = len(below) - below[::-1].index(True) if any(below) else 0
+        cases.case("stats: voxels by the false discovery rate (Benjamini and Hochberg)",
+                   unless(0 < discoveries == result["t"]["significant_voxels_fdr"], f"{result['t']}, not {discoveries}"))
         check("stats: peaks, FWE and FDR as in the log, the design", at("test_report.html"), lambda seen:
               unless(seen["seen"]["images"] == 2 and seen["seen"]["overlays"] == 3 and seen["plots"] == 2, f"{seen['seen']}") +
               unless(peak["voxel"] == result["t"]["peak_voxel"] == [4, 5, 6], f"the peak is {peak}") +
