@@ -118,31 +118,36 @@ static bool is_peak(const tested *t, const int at[3], size_t voxel)
     return size > 0;
 }
 
-/* The largest, none within APART_MM of a larger one. *out is the caller's to free; room for PEAKS or more. */
-static int find_peaks(const tested *t, peak **out, int *count)
+/* All of them into `all` if there is one; how many. */
+static size_t gather(const tested *t, peak *all)
 {
-    const int *n = t->map->statistic->grid.size;
-    size_t room = 64, found = 0, voxel = 0;
-    *count = 0;
-    *out = malloc(room * sizeof **out);
-    for (int z = 0; *out && z < n[2]; z++)
-        for (int y = 0; *out && y < n[1]; y++)
-            for (int x = 0; *out && x < n[0]; x++, voxel++) {
+    const clvox_grid *grid = &t->map->statistic->grid;
+    const int *n = grid->size;
+    size_t found = 0, voxel = 0;
+    for (int z = 0; z < n[2]; z++)
+        for (int y = 0; y < n[1]; y++)
+            for (int x = 0; x < n[0]; x++, voxel++) {
                 const int at[3] = {x, y, z};
                 if (!is_peak(t, at, voxel))
                     continue;
-                if (found == room) {
-                    peak *more = realloc(*out, (room *= 2) * sizeof *more);
-                    if (!more)
-                        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-                    *out = more;
+                if (all) {
+                    all[found] = (peak){.voxel = voxel, .at = {x, y, z}, .size = size_of(t, voxel)};
+                    cli_matrix_apply(CLI_MATRIX(grid->to_ras), (double[3]){x, y, z}, all[found].ras);
                 }
-                peak *p = &(*out)[found++];
-                *p = (peak){.voxel = voxel, .at = {x, y, z}, .size = size_of(t, voxel)};
-                cli_matrix_apply(CLI_MATRIX(t->map->statistic->grid.to_ras), (double[3]){x, y, z}, p->ras);
+                found++;
             }
+    return found;
+}
+
+/* The largest, none within APART_MM of a larger one, at most PEAKS. *out is the caller's to free. */
+static int find_peaks(const tested *t, peak **out, int *count)
+{
+    const size_t found = gather(t, NULL);
+    *count = 0;
+    *out = calloc(found + 1, sizeof **out);
     if (!*out)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    gather(t, *out);
     qsort(*out, found, sizeof **out, by_size);
     for (size_t i = 0; i < found && *count < PEAKS; i++) {
         const peak p = (*out)[i];
