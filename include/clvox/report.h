@@ -63,15 +63,16 @@ typedef struct clvox_report_layer {
     const clvox_volume *volume; /* must live until clvox_report_write */
     clvox_report_look look;
     int hidden; /* of what is laid over: not shown at first */
+    double threshold; /* of signed values: at first smaller ones are hidden; 0: none are */
 } clvox_report_layer;
 
 enum { CLVOX_REPORT_LAYERS = 12 };
 
-/* Images to leaf through in three planes of the first one's grid, beginning at the centre of the mask (may
- * be NULL), or of the head: sliders and arrow keys for slices, any two images swiped or in turn, what is
- * laid over switched on and off. Of large images every second or third slice is shown, so that a page stays
- * below 6 MB. On paper, and without scripts, the slices of the centre. At least one image is needed, and it
- * comes first. */
+/* Images to leaf through in three planes of the first one's grid, beginning at the largest of signed values
+ * with a threshold, else at the centre of the mask (may be NULL), or of the head: sliders and arrow keys for
+ * slices, any two images swiped or in turn, what is laid over switched on and off, signed values above a
+ * threshold. Of large images every second or third slice is shown, so that a page stays below 6 MB. On
+ * paper, and without scripts, the slices of the start. At least one image is needed, and it comes first. */
 CLVOX_API void clvox_report_images(clvox_report *report, const clvox_report_layer *layers, int count,
                                    const clvox_volume *mask);
 

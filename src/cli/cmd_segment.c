@@ -233,6 +233,7 @@ static int write_page(command *cli, const request *r, const clvox_volume *head,
     int status = CLVOX_OK, count = 0;
     char title[320];
     clvox_report *page = NULL;
+    clvox_segment_options defaults;
     clvox_report_layer layers[4];
     const cJSON *one;
     snprintf(title, sizeof title, "Segmentation: %.290s", clvox_page_name(r->head));
@@ -264,6 +265,8 @@ static int write_page(command *cli, const request *r, const clvox_volume *head,
     }
     clvox_report_section(page, "Result");
     clvox_page_facts(page, cJSON_GetObjectItem(cli->log, "result"), 16);
+    clvox_segment_defaults(&defaults);
+    clvox_page_options(page, cli->log, clvox_segment_table(), &r->options, &defaults);
 end:
     return cli_page_end(cli, &page, status, path);
 }

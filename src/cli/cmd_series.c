@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/bar.h"
+#include "cli/cmd_series_page.h"
 #include "cli/cmd_register/options.h"
 #include "cli/cmd_register/report.h"
 #include "cli/matrix.h"
@@ -19,7 +20,7 @@ typedef struct request {
     const char *series, *reference, *mask, *bval, *bvec, *table, *prefix, *matrices, *distortion;
     const char *given[CLVOX_MAX_OPTIONS];
     clvox_series_options options;
-    bool strict, dry_run, reference_is_file;
+    bool strict, dry_run, report, reference_is_file;
 } request;
 
 enum { PATHS = 2 }; /* files of each frame's matrix */
@@ -265,6 +266,7 @@ static int run(command *cli, request *r)
                               {"_transforms.txt", true},
                               {"_corrected.bval", weighted},
                               {"_corrected.bvec", weighted},
+                              {"_report.html", r->report},
                               {".json", true},
                               {0}};
     clvox_volume *series = NULL, *reference = NULL, *mask = NULL;
@@ -313,6 +315,8 @@ static int run(command *cli, request *r)
         goto end;
     CLI_TRY(write_results(cli, r, series, &result));
     report(cli, &result);
+    if (r->report)
+        CLI_TRY(cli_series_page(cli, r->prefix, series, mask, &r->options, &result));
     CLI_TRY(cli_profile(cli));
     CLI_TRY(cli_write_log(cli, path));
     if (r->strict && result.empty + result.unlike > 0)
@@ -372,6 +376,8 @@ int cmd_series(command *cli, int argc, char **argv)
          "also write each frame's matrix: 0000.txt (ITK), MAT_0000 (FLIRT, for applyxfm4D)"},
         {"distortion", 0, CLI_TEXT, &r.distortion, "FILE",
          "warp of `clvox epi` for the reference: corrected in the same resampling, times its Jacobian"},
+        {"report", 0, CLI_FLAG, &r.report, NULL,
+         "also write PREFIX_report.html, one page to judge the result by in a browser", .basic = true},
         {"dry-run", 0, CLI_FLAG, &r.dry_run, NULL, "print the plan, memory and output files, and stop",
          .basic = true},
         {"strict", 0, CLI_FLAG, &r.strict, NULL, "exit with 1 if frames are empty or unlike the others"},

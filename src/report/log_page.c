@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "clvox/command/page.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "clvox/files.h"
+#include "report/report.h"
 
 const char *clvox_page_name(const char *path)
 {
@@ -44,7 +46,8 @@ enum { NAME = 160, VALUE = 4096 };
 static const char *title_of(const char *key)
 {
     static const char *const titles[][2] = {
-        {"matrix_ras", "affine, fixed to moving, RAS mm"},
+        {"jacobian", "Jacobian"},
+        {"matrix_ras", "Affine, fixed to moving, RAS mm"},
         {"metric_linear", "metric after the affine"},
         {"metric_after", "metric at the end"},
         {"ncc_before", "correlation before"},
@@ -54,7 +57,11 @@ static const char *title_of(const char *key)
         {"largest_linear_mm", "largest after the affine, mm"},
         {"term_linear", "term after the affine"},
         {"hellinger_linear", "Hellinger distance after the affine"},
-        {"shift_mm", "translation mm"},
+        {"largest_displacement_mm", "largest displacement"},
+        {"mean_displacement_mm", "mean displacement"},
+        {"overlap", "share of the smaller image that lies in the other"},
+        {"shift_mm", "translation"},
+        {"rotation_degrees", "rotation"},
         {"exchanged", "computed from the moving image and inverted"},
         {"sd_log", "sd of log J"},
         {"mean_log", "mean of log J"},
@@ -72,8 +79,31 @@ static const char *title_of(const char *key)
     return key ? key : "";
 }
 
-/* "4, 2, 1", and rows of a matrix with semicolons between them. */
-static void say(const cJSON *item, char *out, size_t room)
+/* The unit that a key ends in, and what it is called in text. */
+static const char *const units[][2] = {{"_mm", " mm"},
+                                       {"_degrees", "\xc2\xb0"},
+                                       {"_seconds", " s"},
+                                       {"_mm2_s", " mm\xc2\xb2/s"},
+                                       {"_bytes", " MiB"}};
+enum { UNITS = sizeof units / sizeof *units };
+
+static int unit_of(const char *key)
+{
+    const size_t length = key ? strlen(key) : 0;
+    for (int u = 0; u < UNITS; u++)
+        if (length > strlen(units[u][0]) && !strcmp(key + length - strlen(units[u][0]), units[u][0]))
+            return u;
+    return UNITS;
+}
+
+void clvox_page_number(double value, char *out, int room)
+{
+    const bool whole = value == nearbyint(value) && fabs(value) < 1e15;
+    snprintf(out, (size_t)room, whole || fabs(value) >= 1000 ? "%.0f" : "%.3g", value);
+}
+
+/* "4, 2, 1". */
+static void say(const cJSON *item, double scale, char *out, size_t room)
 {
     const cJSON *one;
     size_t used = 0;
@@ -81,21 +111,16 @@ static void say(const cJSON *item, char *out, size_t room)
     if (cJSON_IsString(item)) {
         snprintf(out, room, "%s", item->valuestring);
     } else if (cJSON_IsNumber(item)) {
-        const bool whole =
-            item->valuedouble == nearbyint(item->valuedouble) && fabs(item->valuedouble) < 1e15;
-        snprintf(out, room, whole ? "%.0f" : "%.6g", item->valuedouble);
+        clvox_page_number(item->valuedouble * scale, out, (int)room);
     } else if (cJSON_IsBool(item)) {
         snprintf(out, room, "%s", cJSON_IsTrue(item) ? "yes" : "no");
     } else if (cJSON_IsArray(item)) {
         cJSON_ArrayForEach(one, item)
         {
-            used += (size_t)snprintf(out + used, room - used, "%s",
-                                     !used                ? ""
-                                     : cJSON_IsArray(one) ? "; "
-                                                          : ", ");
+            used += (size_t)snprintf(out + used, room - used, "%s", used ? ", " : "");
             if (used + 64 > room)
                 return;
-            say(one, out + used, room - used);
+            say(one, scale, out + used, room - used);
             used += strlen(out + used);
         }
     } else {
@@ -103,29 +128,144 @@ static void say(const cJSON *item, char *out, size_t room)
     }
 }
 
+static bool is_matrix(const cJSON *item)
+{
+    return cJSON_IsArray(item) && cJSON_GetArraySize(item) == 4 && cJSON_GetArraySize(item->child) == 4;
+}
+
+static void put_matrix(clvox_report *page, const cJSON *matrix)
+{
+    static const char *const columns[] = {"", "x", "y", "z", "translation, mm"}, *const rows[] = {"x", "y",
+                                                                                                  "z"};
+    clvox_report_table(page, title_of(matrix->string), columns, 5);
+    for (int r = 0; r < 3; r++) {
+        char text[4][32];
+        clvox_report_cell cells[5] = {{.text = rows[r]}};
+        for (int c = 0; c < 4; c++) {
+            const double value = cJSON_GetArrayItem(cJSON_GetArrayItem(matrix, r), c)->valuedouble;
+            snprintf(text[c], sizeof text[c], c < 3 ? "%.4f" : "%.2f", value);
+            cells[c + 1].text = text[c];
+        }
+        clvox_report_row(page, cells);
+    }
+}
+
+static void put_fact(clvox_report *page, const char *before, const cJSON *item)
+{
+    char name[NAME], value[VALUE];
+    const char *title = title_of(item->string);
+    const int unit = unit_of(item->string);
+    const bool measured = unit < UNITS && (cJSON_IsNumber(item) || cJSON_IsArray(item));
+    const bool bytes = measured && !strcmp(units[unit][0], "_bytes");
+    snprintf(name, sizeof name - 8, "%s%s%s", before, *before ? ", " : "", title);
+    if (measured && title == item->string)
+        strcpy(name + strlen(name) - strlen(units[unit][0]), bytes ? " memory" : "");
+    for (char *at = name; *at; at++)
+        *at = *at == '_' ? ' ' : *at;
+    say(item, bytes ? 1 / 1048576.0 : 1, value, sizeof value - 16);
+    if (measured && *value)
+        strcat(value, units[unit][1]);
+    clvox_report_fact(page, name, *value ? value : "none");
+}
+
+/* before: NULL at the top, where objects become groups. */
 static void add_facts(clvox_report *page, const cJSON *object, const char *before, int most)
 {
     const cJSON *item;
+    cJSON_ArrayForEach(item, object) if (!cJSON_IsObject(item) && !is_matrix(item) &&
+                                         (!cJSON_IsArray(item) ||
+                                          (cJSON_GetArraySize(item) <= most && !cJSON_IsObject(item->child))))
+        put_fact(page, before ? before : "", item);
     cJSON_ArrayForEach(item, object)
     {
-        char name[NAME], value[VALUE];
-        snprintf(name, sizeof name, "%s%s%s", before, *before ? ", " : "", title_of(item->string));
+        char name[NAME];
+        if (is_matrix(item))
+            put_matrix(page, item);
+        if (!cJSON_IsObject(item))
+            continue;
+        snprintf(name, sizeof name, "%s%s%s", before ? before : "", before && *before ? ", " : "",
+                 title_of(item->string));
         for (char *at = name; *at; at++)
             *at = *at == '_' ? ' ' : *at;
-        if (cJSON_IsObject(item)) {
-            add_facts(page, item, name, most);
-        } else if (!cJSON_IsArray(item) ||
-                   (cJSON_GetArraySize(item) <= most && !cJSON_IsObject(item->child))) {
-            say(item, value, sizeof value);
-            clvox_report_fact(page, name, *value ? value : "none");
+        if (!before && item->child) {
+            *name = (char)toupper((unsigned char)*name);
+            clv_report_group(page, name);
         }
+        add_facts(page, item, before ? name : "", most);
     }
 }
 
 void clvox_page_facts(clvox_report *page, const cJSON *object, int most)
 {
     if (object)
-        add_facts(page, object, "", most);
+        add_facts(page, object, NULL, most);
+}
+
+void clvox_page_verdict(clvox_report *page, const char *sentence)
+{
+    clv_report_verdict(page, sentence);
+}
+
+void clvox_page_options(clvox_report *page, const cJSON *log, const clvox_option_table *table,
+                        const void *used, const void *defaults)
+{
+    const cJSON *options = cJSON_GetObjectItem(log, "options"),
+                *preset = cJSON_GetObjectItem(options, "preset");
+    clvox_option_text row;
+    bool any = false;
+    page->optioned = true;
+    clvox_report_section(page, "Options");
+    if (preset)
+        put_fact(page, "", preset);
+    for (int i = 0; clvox_option_describe(table, i, &row); i++) {
+        double number[2][CLVOX_MAX_NUMBERS];
+        const cJSON *item = cJSON_GetObjectItem(options, row.key);
+        if (!row.name || !item)
+            continue;
+        const int count = clvox_option_numbers(table, i, used, number[0]);
+        bool given = clvox_option_numbers(table, i, defaults, number[1]) != count;
+        for (int k = 0; k < count; k++)
+            given = given || number[0][k] != number[1][k];
+        if (given)
+            put_fact(page, "", item);
+        any = any || given;
+    }
+    clvox_report_text(page, any ? "All others are at their defaults; the JSON log has them."
+                                : "All are at their defaults; the JSON log has them.");
+}
+
+/* ---- content ------------------------------------------------------------- */
+
+int clvox_page_content(const clvox_volume *image, clvox_volume **out)
+{
+    const int *size = image->grid.size;
+    const size_t voxels = clvox_grid_voxels(&image->grid),
+                 step[3] = {1, (size_t)size[0], (size_t)size[0] * size[1]};
+    double sum = 0;
+    size_t finite = 0;
+    int status = clvox_volume_create(&image->grid, 1, CLVOX_KIND_LABEL, out);
+    for (size_t i = 0; status >= 0 && i < voxels; i++)
+        if (isfinite(image->data[i])) {
+            sum += image->data[i];
+            finite++;
+        }
+    const double least = finite ? 0.2 * sum / (double)finite : 0;
+    /* Every line marks what lies between its outermost voxels; the content is what lines of all axes mark. */
+    for (int axis = 0; status >= 0 && axis < 3; axis++)
+        for (size_t i = 0; i < voxels; i++) {
+            int first = 0, last = size[axis] - 1;
+            if (i / step[axis] % (size_t)size[axis])
+                continue; /* no line begins here */
+            while (first <= last && !(image->data[i + step[axis] * (size_t)first] > least))
+                first++;
+            while (last > first && !(image->data[i + step[axis] * (size_t)last] > least))
+                last--;
+            for (; first <= last; first++)
+                (*out)->data[i + step[axis] * (size_t)first] += 1;
+        }
+    for (size_t i = 0; status >= 0 && i < voxels; i++)
+        (*out)->data[i] = (*out)->data[i] == 3;
+    return status;
 }
 
 /* ---- the end ------------------------------------------------------------- */
@@ -143,7 +283,7 @@ static void put_inputs(const cJSON *log, clvox_report *page)
     {
         const cJSON *crc = cJSON_GetObjectItem(input, "crc32");
         char bytes[64];
-        say(cJSON_GetObjectItem(input, "bytes"), bytes, sizeof bytes);
+        say(cJSON_GetObjectItem(input, "bytes"), 1, bytes, sizeof bytes);
         const clvox_report_cell cells[] = {{.text = cJSON_GetStringValue(cJSON_GetObjectItem(input, "path"))},
                                            {.text = bytes},
                                            {.text = crc ? crc->valuestring : ""}};
@@ -151,11 +291,23 @@ static void put_inputs(const cJSON *log, clvox_report *page)
     }
 }
 
+/* A word as a shell takes it back as one. */
+static void put_word(clv_text *to, const char *word)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._/:=,+@%";
+    const bool quoted = !*word || word[strspn(word, plain)];
+    clv_text_put(to, to->length ? " " : "");
+    clv_text_put(to, quoted ? "'" : "");
+    for (; *word; word++)
+        *word == '\'' ? clv_text_put(to, "'\\''") : clv_text_put_bytes(to, word, 1);
+    clv_text_put(to, quoted ? "'" : "");
+}
+
 static void put_run(const cJSON *log, clvox_report *page)
 {
     static const char *const names[] = {"version", "date", "device", "wisdom", "seconds_by_stage"};
     const cJSON *word;
-    char line[VALUE] = "";
+    clv_text line = {.data = NULL};
     clvox_report_section(page, "Versions");
     cJSON *some = cJSON_CreateObject();
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -163,19 +315,21 @@ static void put_run(const cJSON *log, clvox_report *page)
             cJSON_AddItemReferenceToObject(some, names[i], cJSON_GetObjectItem(log, names[i]));
     clvox_page_facts(page, some, 16);
     cJSON_Delete(some);
-    cJSON_ArrayForEach(word, cJSON_GetObjectItem(log, "command")) snprintf(
-        line + strlen(line), sizeof line - strlen(line), "%s%s", *line ? " " : "", word->valuestring);
-    clvox_report_text(page, line);
+    cJSON_ArrayForEach(word, cJSON_GetObjectItem(log, "command")) put_word(&line, word->valuestring);
+    clvox_report_section(page, "Command");
+    clv_report_command(page, line.data ? line.data : "");
+    page->body.failed = page->body.failed || line.failed;
+    free(line.data);
 }
 
 int clvox_page_end(const cJSON *log, clvox_report **page, int status, const char *path)
 {
     if (status >= 0) {
-        put_inputs(log, *page);
-        if (cJSON_GetObjectItem(log, "options")) {
+        if (!(*page)->optioned && cJSON_GetObjectItem(log, "options")) {
             clvox_report_section(*page, "Options");
             clvox_page_facts(*page, cJSON_GetObjectItem(log, "options"), 16);
         }
+        put_inputs(log, *page);
         put_run(log, *page);
         status = clvox_report_write(*page, path);
     }

@@ -107,15 +107,37 @@ void clvox_report_section(clvox_report *report, const char *heading)
     clv_text_put(&report->links, "</a>");
 }
 
-void clvox_report_text(clvox_report *report, const char *text)
+static void put_element(clvox_report *report, const char *opens, const char *text, const char *ends_with)
 {
-    CLV_GIVEN_OR(, report, text);
     clv_text *to = clv_report_body(report);
     if (!to)
         return;
-    clv_text_put(to, "<p>");
+    clv_text_put(to, opens);
     clv_report_put(to, text);
-    clv_text_put(to, "</p>\n");
+    clv_text_put(to, ends_with);
+}
+
+void clv_report_group(clvox_report *report, const char *heading)
+{
+    put_element(report, "<h3>", heading, "</h3>\n");
+}
+
+void clv_report_verdict(clvox_report *report, const char *sentence)
+{
+    put_element(report, "<p class=\"verdict\">", sentence, "</p>\n");
+}
+
+void clv_report_command(clvox_report *report, const char *line)
+{
+    put_element(report, "<div class=\"command\"><pre><code>", line,
+                "</code></pre><button type=\"button\" hidden>Copy</button></div>\n");
+    report->commanded = true;
+}
+
+void clvox_report_text(clvox_report *report, const char *text)
+{
+    CLV_GIVEN_OR(, report, text);
+    put_element(report, "<p>", text, "</p>\n");
 }
 
 void clvox_report_fact(clvox_report *report, const char *name, const char *value)
@@ -328,7 +350,7 @@ int clvox_report_write(const clvox_report *report, const char *path)
     put_part(&page, &report->body, from, report->body.length);
     clv_text_put(&page, ends[report->open]);
     clv_text_put(&page, "</main>\n");
-    if (report->viewers) {
+    if (report->viewers || report->commanded) {
         clv_text_put(&page, "<script>\n");
         clv_text_put(&page, clv_viewer_script);
         clv_text_put(&page, "</script>\n");
@@ -347,6 +369,13 @@ end:
 const char *const clv_viewer_style =
     ".warnings{border:2px solid var(--bad);border-radius:6px;padding:.2rem 1rem .4rem;margin:1.2rem 0}"
     ".warnings h2{border:0;margin:.4rem 0 0;padding:0;color:var(--bad);font-size:1.1rem}\n"
+    ".verdict{font-size:1.1rem;font-weight:600;margin:.8rem 0}"
+    ".command{display:flex;gap:.6rem;align-items:flex-start;background:var(--panel);border:1px solid "
+    "var(--line);border-radius:5px;padding:.5rem .7rem;margin:.8rem 0;break-inside:avoid}"
+    ".command pre{margin:0;flex:1 1 auto;min-width:0;white-space:pre-wrap;overflow-wrap:anywhere;"
+    "font:.85rem/1.5 ui-monospace,'DejaVu Sans Mono',monospace}"
+    ".command button{font:inherit;font-size:.85rem;color:var(--ink);background:var(--bg);border:1px solid "
+    "var(--soft);border-radius:4px;padding:.15rem .7rem;cursor:pointer}\n"
     ".facts{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,19rem),1fr));gap:.1rem "
     "2rem;margin:.8rem 0;"
     "font-size:.88rem;font-variant-numeric:tabular-nums}"
@@ -369,7 +398,8 @@ const char *const clv_viewer_style =
     ".plane canvas{display:block;width:100%;background:#000;touch-action:pan-y;cursor:crosshair}"
     ".plane input{width:100%;margin:.4rem 0 0}.plane output{display:block;font-size:.85rem;color:var(--soft);"
     "font-variant-numeric:tabular-nums}\n"
-    "canvas:focus-visible,input:focus-visible,select:focus-visible,a:focus-visible{outline:3px solid "
+    "canvas:focus-visible,input:focus-visible,select:focus-visible,button:focus-visible,a:focus-visible{"
+    "outline:3px solid "
     "var(--c0);"
     "outline-offset:2px}\n"
     ".keys{font-size:.85rem;max-width:none}"
@@ -377,12 +407,18 @@ const char *const clv_viewer_style =
     ".n{text-align:right}\n"
     "figure.plot{margin:1rem 0}figure.plot "
     "figcaption{color:var(--ink);font-size:.9rem;font-weight:600;margin:0 0 .2rem}"
+    ".carpet{margin:1rem 0}.carpet figcaption{color:var(--ink);font-weight:600}.carpet "
+    "img{width:100%;max-width:620px;"
+    "height:240px;image-rendering:pixelated;border:1px solid var(--line)}"
     ".bar{fill:var(--c0)}.curve{fill:none;stroke-width:1.8}"
     ".k0{stroke:var(--c0)}.k1{stroke:var(--c1)}.k2{stroke:var(--c2)}.k3{stroke:var(--c3)}.k4{stroke:var(--c4)"
     "}"
     ".k5{stroke:var(--c5)}.k6{stroke:var(--c6)}.k7{stroke:var(--c7)}\n"
     "@media (max-width:700px){body{padding:1.2rem 14px "
     "3rem}.planes{flex-direction:column;gap:1.2rem}.plane{width:100%}"
-    ".thumbnail{height:56px}tbody th:has(img){min-width:0}}\n"
-    "@media print{.live .still{display:block}.live .stage{display:none}.warnings{break-inside:avoid}"
+    ".thumbnail{height:56px}tbody th{min-width:0}"
+    ".controls{gap:.3rem .5rem}fieldset{padding:0 .5rem .2rem;gap:0 .7rem}.colors{width:5rem}.controls "
+    "input[type=range]{width:6rem}}\n"
+    "@media print{.command button{display:none}.live .still{display:block}.live "
+    ".stage{display:none}.warnings{break-inside:avoid}"
     ".still img{max-height:230mm;width:auto;max-width:100%}}\n";

@@ -19,6 +19,8 @@ struct clvox_report {
     char *icon;
     clv_report_open open;
     int columns, sections;
+    bool optioned;  /* the section of options is there */
+    bool commanded; /* a command that can be copied is */
     clv_viewer viewer[CLV_REPORT_VIEWERS];
     size_t place[CLV_REPORT_VIEWERS]; /* in the body, before which the viewer stands */
     int viewers;
@@ -31,6 +33,15 @@ clv_text *clv_report_body(clvox_report *report);
 
 /* The body, ready for a plot beside those before it. */
 clv_text *clv_report_plots(clvox_report *report);
+
+/* A heading within a section. */
+void clv_report_group(clvox_report *report, const char *heading);
+
+/* The first sentence of a page: what the run came to. */
+void clv_report_verdict(clvox_report *report, const char *sentence);
+
+/* A command line as it would be typed, with a button that copies it. */
+void clv_report_command(clvox_report *report, const char *line);
 
 /* Text of others, escaped: UTF-8, and without control characters. */
 void clv_report_put(clv_text *to, const char *text);

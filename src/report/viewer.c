@@ -375,10 +375,11 @@ static void put_layers(clv_text *to, const show *s)
         clv_text_add(to, ",\"look\":\"%s\",\"hidden\":%s", looks[layer->look],
                      layer->hidden ? "true" : "false");
         if (layer->look == CLVOX_REPORT_SIGNED) {
-            clv_text_add(to, ",\"range\":%g,\"colors\":[", s->range[i]);
-            for (int k = -4; k <= 4; k++) {
-                clv_color c = clv_color_diverging(k / 4.0);
-                clv_text_add(to, "%s\"#%02x%02x%02x\"", k > -4 ? "," : "", c.r, c.g, c.b);
+            clv_text_add(to, ",\"range\":%g,\"threshold\":%g,\"colors\":[", s->range[i],
+                         fmin(layer->threshold, s->range[i]));
+            for (int k = 0; k < SIGNED_COLORS; k++) {
+                clv_color c = clv_color_diverging(2.0 * k / (SIGNED_COLORS - 1) - 1);
+                clv_text_add(to, "%s\"#%02x%02x%02x\"", k ? "," : "", c.r, c.g, c.b);
             }
             clv_text_put(to, "]");
         }
@@ -467,15 +468,51 @@ end:
 
 /* ---- all of it ----------------------------------------------------------- */
 
-static double range_of(const clvox_volume *volume, const clvox_volume *mask)
+/* threshold: of the layer; 0: none. */
+static double range_of(const clvox_volume *volume, const clvox_volume *mask, double threshold)
 {
     const size_t voxels = clvox_grid_voxels(&volume->grid), stride = 1 + voxels / 500000;
     const bool masked = mask && clvox_grid_equal(&mask->grid, &volume->grid);
     clv_reach reach = {.count = 0};
-    for (size_t i = 0; i < voxels; i += stride)
-        if (isfinite(volume->data[i]) && (!masked || mask->data[i] > 0))
-            clv_reach_add(&reach, volume->data[i]);
+    double largest = 0;
+    for (size_t i = 0; i < voxels; i++)
+        if (isfinite(volume->data[i]) && (!masked || mask->data[i] > 0)) {
+            if (i % stride == 0)
+                clv_reach_add(&reach, volume->data[i]);
+            largest = fmax(largest, fabs(volume->data[i]));
+        }
+    if (threshold > 0) /* what matters are the few largest */
+        return fmax(ceil(fmax(largest, threshold)), 1);
     return clv_reach_end(&reach);
+}
+
+/* Cuts through the largest of what a threshold leaves. */
+static void cut_through_peak(show *s, int layer)
+{
+    const clvox_volume *v = s->volume[layer], *image = s->volume[0];
+    const clv_picture *mask = &s->picture[s->viewer->layers];
+    const int *n = v->grid.size;
+    double largest = 0, ras[3], peak[3] = {0}, at[3];
+    size_t i = 0;
+    for (int z = 0; z < n[2]; z++)
+        for (int y = 0; y < n[1]; y++)
+            for (int x = 0; x < n[0]; x++, i++) {
+                if (!(fabs(v->data[i]) > largest)) /* NaN is none */
+                    continue;
+                clv_matrix_apply(CLV_MATRIX(v->grid.to_ras), (double[3]){x, y, z}, ras);
+                if (mask->volume && !(clv_picture_sample(mask, ras) > 0.5))
+                    continue;
+                largest = fabs(v->data[i]);
+                memcpy(peak, ras, sizeof peak);
+            }
+    if (!(largest > 0))
+        return;
+    clv_matrix_apply(CLV_MATRIX(s->picture[0].from_ras), peak, at);
+    for (int w = 0; w < 3; w++) {
+        const int a = s->view.axis[w];
+        const double inside = fmin(fmax(nearbyint(at[a]), ceil(s->view.from[w])), floor(s->view.to[w]));
+        s->view.cut[w] = (int)fmin(fmax(inside, 0), image->grid.size[a] - 1);
+    }
 }
 
 static int open_all(show *s)
@@ -499,10 +536,13 @@ static int open_all(show *s)
         if (s->viewer->layer[i].look == CLVOX_REPORT_GREY || i == 0)
             CLV_TRY(clv_picture_window(&s->picture[i], mask));
         if (s->viewer->layer[i].look == CLVOX_REPORT_SIGNED)
-            s->range[i] = range_of(s->volume[i], s->volume[count]);
+            s->range[i] = range_of(s->volume[i], s->volume[count], s->viewer->layer[i].threshold);
     }
     clv_view_orient(&s->volume[0]->grid, &s->view);
     clv_picture_frame(&s->picture[0], mask, LONGEST, &s->view);
+    for (int i = count - 1; i >= 0; i--) /* the first such layer decides */
+        if (s->viewer->layer[i].look == CLVOX_REPORT_SIGNED && s->viewer->layer[i].threshold > 0)
+            cut_through_peak(s, i);
     for (int i = 0; i < count; i++)
         if (s->viewer->layer[i].look == CLVOX_REPORT_COLOUR) {
             s->picture[i].low = 0;

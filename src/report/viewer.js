@@ -35,6 +35,21 @@ for (const root of document.querySelectorAll('.viewer')) {
     return plane.share[0] + plane.at * plane.share[1]
   }
 
+  /* The slice of a signed layer without the colours of values below its threshold. */
+  const scratch = document.createElement('canvas'), pen = scratch.getContext('2d', {willReadFrequently: true})
+  const aboveThreshold = (layer, picture, left, top, width, height) => {
+    const last = layer.colors.length - 1
+    layer.sizes ||= new Map(layer.colors.map((color, k) => [parseInt(color.slice(1), 16), Math.abs(2 * k / last - 1) * layer.range]))
+    scratch.width = width
+    scratch.height = height
+    pen.drawImage(picture, left, top, width, height, 0, 0, width, height)
+    const pixels = pen.getImageData(0, 0, width, height), d = pixels.data
+    for (let i = 0; i < d.length; i += 4)
+      if (d[i + 3] && layer.sizes.get(d[i] << 16 | d[i + 1] << 8 | d[i + 2]) < layer.threshold - layer.range / last) d[i + 3] = 0
+    pen.putImageData(pixels, 0, 0)
+    return scratch
+  }
+
   const drawLayer = (plane, layer, clip) => {
     const picture = layer.pictures[data.planes.indexOf(plane)], canvas = plane.canvas, to = canvas.getContext('2d')
     if (!picture.complete || !picture.naturalWidth) return
@@ -47,8 +62,11 @@ for (const root of document.querySelectorAll('.viewer')) {
     }
     if (layer.look === 'signed') to.globalAlpha = state.opacity
     to.imageSmoothingQuality = 'high'
-    to.drawImage(picture, plane.at % plane.columns * width, Math.floor(plane.at / plane.columns) * height, width, height,
-      0, 0, canvas.width, canvas.height)
+    const left = plane.at % plane.columns * width, top = Math.floor(plane.at / plane.columns) * height
+    if (layer.threshold > 0)
+      to.drawImage(aboveThreshold(layer, picture, left, top, width, height), 0, 0, canvas.width, canvas.height)
+    else
+      to.drawImage(picture, left, top, width, height, 0, 0, canvas.width, canvas.height)
     to.restore()
   }
 
@@ -193,9 +211,17 @@ for (const root of document.querySelectorAll('.viewer')) {
   for (const layer of over.filter(l => l.look === 'signed')) {
     const bar = make('span', {className: 'colors', role: 'img', 'aria-label': 'colours from -' + layer.range + ' to ' + layer.range})
     bar.style.background = 'linear-gradient(to right,' + layer.colors.join(',') + ')'
+    const shown = make('span', null, String(+layer.threshold.toPrecision(3)))
     controls.append(group(layer.name, make('span', {className: 'scale'}, '-' + layer.range, bar, '+' + layer.range),
       make('label', null, 'opacity ', make('input', {type: 'range', min: 0, max: 1, step: .05, value: state.opacity,
-        oninput: event => { state.opacity = +event.target.value; draw() }}))))
+        oninput: event => { state.opacity = +event.target.value; draw() }})),
+      make('label', null, 'from \u00b1 ', make('input', {type: 'range', min: 0, max: layer.range, step: layer.range / 100,
+        value: layer.threshold, 'data-threshold': 1, 'aria-label': 'hide values of ' + layer.name + ' below', oninput: event => {
+          layer.threshold = +event.target.value
+          shown.textContent = String(+layer.threshold.toPrecision(3))
+          layer.on = true
+          draw()
+        }}), ' ', shown)))
   }
   const planes = make('div', {className: 'planes'})
   for (const plane of data.planes) {
@@ -224,4 +250,13 @@ for (const root of document.querySelectorAll('.viewer')) {
   root.classList.add('live')
   new ResizeObserver(() => draw()).observe(planes)
   draw()
+}
+for (const button of document.querySelectorAll('.command button')) {
+  button.hidden = false
+  button.addEventListener('click', async () => {
+    const code = button.parentElement.querySelector('code')
+    getSelection().selectAllChildren(code)
+    try { await navigator.clipboard.writeText(code.textContent) } catch { document.execCommand('copy') }
+    button.textContent = 'Copied'
+  })
 }

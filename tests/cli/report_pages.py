@@ -4,9 +4,11 @@
 
 HTML that closes what it opens, nothing fetched, no word on the console; layout on a desk and on a phone, light and dark;
 what each key does; markup in names; paper, and no scripts. Skips where there is no Chromium."""
+import gzip
 import json
 import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -96,6 +98,32 @@ function drive() {
 addEventListener('load', () => setTimeout(drive, 800))
 </script>"""
 
+# Six frames of a head, two voxels further from the third on, the fourth upside down.
+SCAN = """import struct, subprocess
+data = bytearray(open('t.nii', 'rb').read())
+n = 17 * 16 * 15
+frame = list(struct.unpack_from('<%df' % n, data, 352))
+moved = frame[2:] + frame[:2]
+struct.pack_into('<5h', data, 40, 4, 17, 16, 15, 6)
+with open('scan.nii', 'wb') as file:
+    file.write(bytes(data[:352]) + b''.join(struct.pack('<%df' % n, *f) for f in (frame, frame, moved, frame[::-1], moved, moved)))
+"""
+# Maps of ten subjects; those of patients are larger round voxel 4 5 6.
+MAPS = """import random, struct
+random.seed(3)
+data = open('t.nii', 'rb').read()
+head = bytearray(data[:352])
+n = 17 * 16 * 15
+with open('maps.tsv', 'w') as table:
+    print('image', 'group', sep='\\t', file=table)
+    for s in range(10):
+        values = [random.gauss(0, 1) for _ in range(n)]
+        values[4 + 17 * (5 + 16 * 6)] += 30 * (s % 2)
+        values[1000:1400] = [v + 9 * (s % 2) for v in values[1000:1400]] # enough for p of 1 / 252
+        open('m%d.nii' % s, 'wb').write(bytes(head) + struct.pack('<%df' % n, *values))
+        print('m%d.nii' % s, ('control', 'patient')[s % 2], sep='\\t', file=table)
+"""
+
 VOID = {"meta", "link", "img", "br", "input", "hr"}
 
 
@@ -166,7 +194,7 @@ def main():
               unless(max(seen["seen"]["slices"]) >= 29, f"{seen['seen']} slices") +
               unless(len(set(seen["seen"]["tops"])) == 1, "planes are not side by side") +
               unless(seen["plots"] == 2, f"{seen['plots']} plots") +
-              [f"no {word}" for word in ("log Jacobian", "p_moving.nii.gz", "jacobian, folded", "affine, fixed to moving, RAS mm",
+              [f"no {word}" for word in ("log Jacobian", "p_moving.nii.gz", "Jacobian", "folded", "Affine, fixed to moving, RAS mm", "Nothing suspicious", "Copy",
                                          "rigid", "CRC-32", "preset", "level 2", "percent of voxels", "clvox register") if word not in seen["text"]] +
               unless(not seen["warnings"], f"warnings: {seen['warnings']}"))
         with open(at("r.json"), encoding="utf-8") as file:
@@ -256,10 +284,50 @@ open(sys.argv[1], 'wb').write(data)""", odd_file], cwd=folder, check=True)
             check(f"tensor {verb}: FA, directions, MD, their distributions", at(name + "_report.html"),
                   lambda seen, images=images, overlays=overlays, plots=plots, verb=verb:
                   unless(seen["seen"]["images"] == images and seen["seen"]["overlays"] == overlays and seen["plots"] == plots,
-                         f"{seen['seen']}, {seen['plots']} plots") + unless(f"clvox tensor {verb}" in seen["text"], "no command"))
+                         f"{seen['seen']}, {seen['plots']} plots") + unless(f"clvox tensor {verb}" in seen["text"] and "Mean FA" in seen["text"], "no command, or no verdict"))
         for one, other in ("plain_tensor", "fit_tensor"), ("plain", "denoised"):
             with open(at(one + ".nii.gz"), "rb") as first, open(at(other + ".nii.gz"), "rb") as second:
                 cases.case(f"--report changes no bit of {other}", unless(first.read() == second.read(), "the tensors differ"))
+
+        # A scan whose frame 3 is another head's: the page has the table's numbers; its widths on a desk and on a phone.
+        subprocess.run([sys.executable, "-c", SCAN], cwd=folder, check=True)
+        clvox("series", "scan.nii", "-o", "plainscan", "-q")
+        clvox("series", "scan.nii", "-o", "scan", "--report", "-q")
+        with open(at("scan_motion.tsv"), encoding="utf-8") as file:
+            moved = [row.split("\t") for row in file.read().splitlines()[1:]]
+        outliers = [row[0] for row in moved if row[-1] == "1"]
+        largest = max(float(row[7]) for row in moved if row[7] != "n/a")
+        check("series: motion, outliers as in the table, carpets", at("scan_report.html"), lambda seen:
+              unless(seen["plots"] == 3 and seen["seen"]["images"] == 2, f"{seen['plots']} plots") +
+              unless(outliers and [row.split()[0] for row in seen["rows"][:len(outliers)]] == outliers, f"{seen['rows'][:3]}, not {outliers}") +
+              unless(f"{largest:.3g} mm at most; {len(outliers)} of 6 frames" in seen["text"], "the verdict is not that of the table"))
+        cases.case("series: no page without --report", unless(not os.path.exists(at("plainscan_report.html")), "a page"))
+        subprocess.run([sys.executable, "-c", MAPS], cwd=folder, check=True)
+        clvox("stats", "--list", "maps.tsv", "--test", "group", "-o", "plaintest", "-q")
+        clvox("stats", "--list", "maps.tsv", "--test", "group", "--template", "m0.nii", "-o", "test", "--report", "-q")
+        with open(at("test.json"), encoding="utf-8") as file:
+            result = json.load(file)["result"]
+        peak = result["t"]["peaks"][0]
+        with gzip.open(at("test_p.nii.gz")) as file:
+            p_map = struct.unpack("<4080f", file.read()[352:])
+        inside = sorted(p_map)[:result["tested"]]
+        below = [p * len(inside) / (i + 1) <= .05 for i, p in enumerate(inside)] # the last such p decides
+        discoveries = len(below) - below[::-1].index(True) if any(below) else 0
+        cases.case("stats: voxels by the false discovery rate (Benjamini and Hochberg)",
+                   unless(0 < discoveries == result["t"]["significant_voxels_fdr"], f"{result['t']}, not {discoveries}"))
+        check("stats: peaks, FWE and FDR as in the log, the design", at("test_report.html"), lambda seen:
+              unless(seen["seen"]["images"] == 2 and seen["seen"]["overlays"] == 3 and seen["plots"] == 2, f"{seen['seen']}") +
+              unless(peak["voxel"] == result["t"]["peak_voxel"] == [4, 5, 6], f"the peak is {peak}") +
+              unless(any(row.split("\t")[0] == "4 5 6" and f"{peak['statistic']:.3g}" in row for row in seen["rows"]), f"{seen['rows'][:4]}") +
+              unless(any(row.split("\t")[:2] == ["FWE, p at most 0.05", str(result["t"]["significant_voxels"])] for row in seen["rows"]), f"{seen['rows'][:2]}") +
+              unless(any("m3.nii" in row and "patient" in row for row in seen["rows"]), "no design"))
+        cases.case("stats: no page without --report", unless(not os.path.exists(at("plaintest_report.html")), "a page"))
+        clvox("stats", "--list", "maps.tsv", "--test", "group", "--template", "none.nii", "-o", "bad", "--report", "-q", code=1)
+        clvox("series", "none.nii", "-o", "bad", "--report", "-q", code=1)
+        cases.case("nothing is written upon bad input", [name for name in os.listdir(folder) if name.startswith("bad")])
+        for name in "test", "scan", "fit":
+            phone = browser.measure(at(name + "_report.html"), DRIVE, "--window-size=500,900", width=390)
+            cases.case(f"{name}: 390 pixels wide, no sideways scrolling", phone["found"])
 
         pdf = at("page.pdf")
         browser.run(page, "--print-to-pdf=" + pdf, "--no-pdf-header-footer")

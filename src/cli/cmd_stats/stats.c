@@ -16,7 +16,7 @@ static const char *const map_ends[MAPS] = {"_t.nii.gz",    "_p.nii.gz",      "_p
 
 static int claim(command *cli, cli_stats_request *r, bool tfce)
 {
-    clvox_end ends[MAPS + 2] = {[MAPS] = {".json", true}};
+    clvox_end ends[MAPS + 3] = {[MAPS] = {".json", true}, {"_report.html", r->report}};
     for (int i = 0; i < MAPS; i++)
         ends[i] = (clvox_end){map_ends[i], tfce || i < MAPS / 2};
     return cli_claim_prefix(cli, &r->prefix, ends);
@@ -65,12 +65,10 @@ static void report_map(command *cli, const char *name, const clvox_stats_map *m,
 }
 
 static void report(command *cli, const cli_stats_request *r, const clvox_stats_options *o,
-                   const clvox_stats_result *k)
+                   const clvox_stats_result *k, const char *effect)
 {
     const cli_stats_column *c = &r->column[0];
-    char effect[512];
     cJSON *to = cJSON_AddObjectToObject(cli->log, "result");
-    say_effect(r, o, effect, sizeof effect);
     cJSON_AddStringToObject(to, "effect", effect);
     cJSON_AddNumberToObject(to, "subjects", r->subjects);
     cJSON_AddNumberToObject(to, "degrees_of_freedom", k->dof);
@@ -148,7 +146,7 @@ static int run(command *cli, cli_stats_request *r, clvox_stats_options *o)
 {
     int status = CLVOX_OK;
     const char *names[CLI_STATS_COVARIATES + 1];
-    char *path = NULL;
+    char *path = NULL, effect[512];
     clvox_stats_result result = {.dof = 0};
     cli_bar bar;
     CLI_TRY(claim(cli, r, o->tfce));
@@ -175,8 +173,11 @@ static int run(command *cli, cli_stats_request *r, clvox_stats_options *o)
         clvox_fail_in(status, r->list);
     if (status < 0)
         goto end;
-    report(cli, r, o, &result);
+    say_effect(r, o, effect, sizeof effect);
+    report(cli, r, o, &result, effect);
     CLI_TRY(write(cli, r, &result));
+    if (r->report)
+        CLI_TRY(cli_stats_page(cli, r, o, &result, effect));
     CLI_TRY(cli_profile(cli));
     if (asprintf(&path, "%s.json", r->prefix) < 0) {
         path = NULL;
@@ -207,6 +208,10 @@ int cmd_stats(command *cli, int argc, char **argv)
         {"mask", 0, CLI_TEXT, &r.mask, "FILE", "test where this is above 0 (default: everywhere)",
          .basic = true},
         {"output", 'o', CLI_PREFIX, &r.prefix, "PREFIX", "prefix of the output files", .basic = true},
+        {"report", 0, CLI_FLAG, &r.report, NULL,
+         "also write PREFIX_report.html, one page to judge the result by in a browser", .basic = true},
+        {"template", 0, CLI_TEXT, &r.template, "FILE",
+         "image on which --report shows the maps (default: their mean)"},
         {0},
     };
     static const cli_subcommand words[] = {
@@ -238,6 +243,8 @@ int cmd_stats(command *cli, int argc, char **argv)
     if (!r.list && (!r.of_mean || covariates))
         return cli_misuse("--test %s%s: its column is in a table, which --list FILE.tsv names", r.test,
                           covariates ? " and --covariates" : "");
+    if (r.template && !r.report)
+        return cli_misuse("--template belongs to --report");
     r.column[0].name = r.test;
     if (covariates)
         CLI_TRY(cli_stats_read_covariates(&r, covariates));

@@ -21,7 +21,8 @@ typedef struct cli_stats_column {
 } cli_stats_column;
 
 typedef struct cli_stats_request {
-    const char *list, *image, *mask, *prefix, *test;
+    const char *list, *image, *mask, *prefix, *test, *template;
+    bool report;
     char *names;  /* those of --covariates, cut apart */
     bool of_mean; /* --test mean */
     cli_stats_column
@@ -31,7 +32,7 @@ typedef struct cli_stats_request {
     int subjects;
     clvox_volume **map;
     int maps; /* 1 with -i */
-    clvox_volume *mask_volume;
+    clvox_volume *mask_volume, *template_volume;
     double *values; /* the tested column, then the covariates */
 } cli_stats_request;
 
@@ -41,6 +42,10 @@ int cli_stats_read_covariates(cli_stats_request *r, const char *text);
 int cli_stats_read_list(cli_stats_request *r);
 /* The maps and the mask. */
 int cli_stats_load(command *cli, cli_stats_request *r);
+/* The page beside the maps; effect: what a positive t means, in words. Enters the peaks and what is
+ * significant by either correction into the log. */
+int cli_stats_page(command *cli, const cli_stats_request *r, const clvox_stats_options *o,
+                   const clvox_stats_result *k, const char *effect);
 void cli_stats_free(cli_stats_request *r);
 
 #endif

@@ -191,6 +191,7 @@ int cli_stats_load(command *cli, cli_stats_request *r)
     r->subjects = r->image ? r->map[0]->frames : r->subjects;
     CLI_TRY(cli_load(cli, &(cli_input){r->mask, &r->mask_volume, CLI_AS_MASK}, 1, NULL, NULL, false));
     CLI_TRY(cli_on_grid(r->mask, r->mask_volume, first, r->map[0]));
+    CLI_TRY(cli_load(cli, &(cli_input){r->template, &r->template_volume, 0}, 1, NULL, NULL, false));
 end:
     return status;
 }
@@ -213,4 +214,5 @@ void cli_stats_free(cli_stats_request *r)
     free(r->names);
     free(r->values);
     clvox_volume_destroy(&r->mask_volume);
+    clvox_volume_destroy(&r->template_volume);
 }

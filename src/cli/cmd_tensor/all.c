@@ -118,11 +118,16 @@ static int run(command *cli, request *r)
     CLI_TRY(cli_results_write(cli, &outputs, true));
     report_seconds(cli, read, &made, mark);
     if (r->report) {
+        clvox_tensor_all_options defaults;
+        clvox_tensor_all_defaults(&defaults);
         cli_tensor_page page = {.maps = made.maps,
                                 .mask = mask ? mask : made.mask,
                                 .s0 = made.fit.s0,
                                 .noise = made.fit.noise,
-                                .figures = (const char *const[]){"all", "measures", "directions", NULL}};
+                                .figures = (const char *const[]){"all", "measures", "directions", NULL},
+                                .table = clvox_tensor_all_table(),
+                                .used = &r->all,
+                                .defaults = &defaults};
         CLI_TRY(cli_tensor_page_beside(cli, &page, r->prefix));
     }
     CLI_TRY(cli_profile(cli));

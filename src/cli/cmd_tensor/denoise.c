@@ -96,11 +96,16 @@ static int run(command *cli, request *r)
         CLI_TRY(cli_tensor_page_maps(cli, tensor, mask, before));
         CLI_TRY(cli_tensor_page_maps(cli, made.tensor, mask, after));
         CLI_TRY(cli_check_directions(cli, r->in, after));
+        clvox_tensor_denoise_options defaults;
+        clvox_tensor_denoise_defaults(&defaults);
         const cli_tensor_page page = {.name = clvox_page_name(r->out),
                                       .maps = after,
                                       .before = before,
                                       .mask = mask,
-                                      .figures = (const char *const[]){"denoise", "directions", NULL}};
+                                      .figures = (const char *const[]){"denoise", "directions", NULL},
+                                      .table = clvox_tensor_denoise_table(),
+                                      .used = &r->options,
+                                      .defaults = &defaults};
         CLI_TRY(cli_tensor_page_write(cli, &page, r->page));
     }
     CLI_TRY(cli_profile(cli));

@@ -130,11 +130,16 @@ static int run(command *cli, request *r)
     end_stage(stages, "write", &mark);
     report(cli, r, &made);
     if (r->report) {
+        clvox_tensor_fit_options defaults;
+        clvox_tensor_fit_defaults(&defaults);
         cli_tensor_page page = {.maps = maps,
                                 .mask = mask,
                                 .s0 = made.s0,
                                 .noise = made.volumes > 7 ? made.noise : NULL,
-                                .figures = (const char *const[]){"fit", "directions", NULL}};
+                                .figures = (const char *const[]){"fit", "directions", NULL},
+                                .table = clvox_tensor_fit_table(),
+                                .used = &r->options,
+                                .defaults = &defaults};
         CLI_TRY(cli_check_directions(cli, r->table ? r->table : r->bvec, maps));
         CLI_TRY(cli_tensor_page_beside(cli, &page, r->prefix));
     }

@@ -45,6 +45,26 @@ static int make_support(const clvox_volume *md, clvox_volume **out)
     return status;
 }
 
+/* "Mean FA 0.31, mean MD 0.00079 mm2/s in 48000 voxels." */
+static void put_verdict(clvox_report *page, const clvox_volume *fa, const clvox_volume *md,
+                        const clvox_volume *mask)
+{
+    double sum[2] = {0, 0};
+    size_t count = 0;
+    char text[160], mean[2][32];
+    for (size_t i = 0; i < clvox_grid_voxels(&fa->grid); i++)
+        if (mask->data[i] > 0 && isfinite(fa->data[i]) && isfinite(md->data[i])) {
+            sum[0] += fa->data[i];
+            sum[1] += md->data[i];
+            count++;
+        }
+    for (int k = 0; k < 2; k++)
+        clvox_page_number(count ? sum[k] / (double)count : 0, mean[k], sizeof *mean);
+    snprintf(text, sizeof text, "Mean FA %s, mean MD %s mm\xc2\xb2/s in %zu voxels.", mean[0], mean[1],
+             count);
+    clvox_page_verdict(page, text);
+}
+
 int cli_tensor_page_write(command *cli, const cli_tensor_page *what, const char *path)
 {
     int status = CLVOX_OK, count = 0;
@@ -63,25 +83,27 @@ int cli_tensor_page_write(command *cli, const cli_tensor_page *what, const char 
         CLI_TRY(make_change(fa_before, fa, &change));
     }
     CLI_TRY(cli_page_begin(cli, title, &page));
+    put_verdict(page, fa, md, what->mask ? what->mask : support);
     if (what->before)
         layer[count++] = (clvox_report_layer){"FA before", fa_before, CLVOX_REPORT_GREY, 0};
     layer[count++] = (clvox_report_layer){what->before ? "FA after" : "FA", fa, CLVOX_REPORT_GREY, 0};
     if (what->before)
-        layer[count++] = (clvox_report_layer){"directions before", colours_before, CLVOX_REPORT_COLOUR, 0};
-    layer[count++] = (clvox_report_layer){what->before ? "directions after" : "directions", colours,
-                                          CLVOX_REPORT_COLOUR, 0};
+        layer[count++] = (clvox_report_layer){"colour FA before", colours_before, CLVOX_REPORT_COLOUR, 0};
+    layer[count++] =
+        (clvox_report_layer){what->before ? "colour FA after" : "colour FA", colours, CLVOX_REPORT_COLOUR, 0};
     layer[count++] = (clvox_report_layer){what->before ? "MD after" : "MD", md, CLVOX_REPORT_GREY, 0};
     if (what->s0)
         layer[count++] = (clvox_report_layer){"S0", what->s0, CLVOX_REPORT_GREY, 0};
     if (what->noise)
-        layer[count++] = (clvox_report_layer){"noise", what->noise, CLVOX_REPORT_GREY, 0};
+        layer[count++] = (clvox_report_layer){"noise, from residuals", what->noise, CLVOX_REPORT_GREY, 0};
     if (what->mask)
         layer[count++] = (clvox_report_layer){"mask", what->mask, CLVOX_REPORT_OUTLINES, 0};
     if (change)
         layer[count++] = (clvox_report_layer){"change of FA", change, CLVOX_REPORT_SIGNED, 1};
     clvox_report_section(page, "Images");
     clvox_report_images(page, layer, count, what->mask);
-    clvox_report_text(page, "Directions: red left-right, green front-back, blue up-down, as bright as FA.");
+    clvox_report_text(page,
+                      "Colour FA: fibres red left-right, green front-back, blue up-down, as bright as FA.");
     clvox_report_section(page, "Figures");
     for (const char *const *figure = what->figures; *figure; figure++)
         clvox_page_facts(page, cJSON_GetObjectItem(cli->log, *figure), 16);
@@ -93,7 +115,7 @@ int cli_tensor_page_write(command *cli, const cli_tensor_page *what, const char 
         {"FA before", "", fa_before},
         {what->before ? "FA after" : "FA", "", fa},
         {what->before ? "MD after" : "MD", ", mm^2/s", md},
-        {"Noise", ", in the units of the scan", what->noise},
+        {"Noise, from residuals", ", in the units of the scan", what->noise},
     };
     for (size_t i = 0; i < sizeof distributions / sizeof *distributions; i++) {
         if (!distributions[i].map)
@@ -101,6 +123,8 @@ int cli_tensor_page_write(command *cli, const cli_tensor_page *what, const char 
         snprintf(name, sizeof name, "%s%s%s", distributions[i].name, inside, distributions[i].unit);
         clvox_report_histogram(page, name, distributions[i].map, what->mask ? what->mask : support, 0);
     }
+    if (what->table)
+        clvox_page_options(page, cli->log, what->table, what->used, what->defaults);
 end:
     status = cli_page_end(cli, &page, status, path);
     clvox_volume_destroy(&colours);

@@ -12,6 +12,8 @@ typedef struct cli_tensor_page {
     const clvox_volume *mask;       /* NULL: everywhere */
     const clvox_volume *s0, *noise; /* of the fit; NULL: not shown */
     const char *const *figures;     /* objects of the log, up to NULL */
+    const clvox_option_table *table; /* of the options that were used, and their defaults; NULL: none */
+    const void *used, *defaults;
 } cli_tensor_page;
 
 /* The maps that a page needs. */
