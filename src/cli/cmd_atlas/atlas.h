@@ -51,6 +51,7 @@ typedef struct cli_atlas_request {
     const char *at_name[CLI_ATLAS_VALUES]; /* as typed, in at_text */
     char *at_text;
     int ats; /* 0: one template of all */
+    bool within; /* subjects are scans of one person */
     bool report; /* also a page of each */
     int at_once; /* registrations on each GPU; 0: as many as pay */
     bool dry_run;

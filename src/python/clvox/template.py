@@ -123,6 +123,8 @@ class _Run:
         self.further = further = [] if further is None else list(further)
         self.struct = struct = _abi.clvox_atlas_options()
         lib.clvox_atlas_defaults(struct)
+        if options.pop("within", False):
+            lib.clvox_atlas_within(struct)
         own, theirs = table_options("atlas"), table_options("register")
         of_register = {key: value for key, value in options.items() if key in theirs and key not in own}
         preset(struct.registration, of_register, *presets)
