@@ -153,7 +153,8 @@ static int begin_with(const clv_atlas_run *a, const clvox_volume *start, clvox_v
     return cut(a, out);
 }
 
-/* Leaves the weight of the first subject alone, in the order of their contents, until they are weighed again. */
+/* Leaves the weight of the first subject alone, in the order of their contents, until they are weighed
+ * again. */
 static void take_first_alone(clv_atlas_run *a)
 {
     bool others = false;

@@ -49,7 +49,8 @@ static void free_scans(scans *s)
     clvox_volume_destroy(&s->head);
 }
 
-/* rms distance in mm, over the rest of the head, of the map from the first scan to the second from the truth. */
+/* rms distance in mm, over the rest of the head, of the map from the first scan to the second from the
+ * truth. */
 static double error_of(const scans *s, const clvox_atlas_result *r)
 {
     double map[4][4], sum = 0, n = 0;

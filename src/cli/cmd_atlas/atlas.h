@@ -208,7 +208,8 @@ int cli_atlas_change_measure(const cli_atlas_request *r, int at, const clvox_atl
 void cli_atlas_change_free(cli_atlas_change *change);
 /* The place of the first or last scan that takes part. */
 int cli_atlas_change_scan(const cli_atlas_change *change, bool last);
-int cli_atlas_change_write(const cli_atlas_request *r, int at, const clvox_atlas_result *result, const char *path);
+int cli_atlas_change_write(const cli_atlas_request *r, int at, const clvox_atlas_result *result,
+                           const char *path);
 /* Places of the subjects, the least like the template first; the caller's to free, NULL without memory. */
 int *cli_atlas_order(const cli_atlas_request *r, const clvox_atlas_result *result);
 /* Writes the page of a template; its rounds are in the log. */

@@ -27,10 +27,12 @@ static int by_label(const void *a, const void *b)
 }
 
 /* Adds up what a voxel of each label is in a scan, in voxels of the template. */
-static void add_up(const cli_atlas_change *c, const clvox_volume *labels, const clvox_volume *log, double *sum)
+static void add_up(const cli_atlas_change *c, const clvox_volume *labels, const clvox_volume *log,
+                   double *sum)
 {
     for (size_t i = 0; i < clvox_grid_voxels(&labels->grid); i++) {
-        const clvox_label_measure wanted = {.label = isfinite(labels->data[i]) ? llrintf(labels->data[i]) : 0};
+        const float value = labels->data[i];
+        const clvox_label_measure wanted = {.label = isfinite(value) ? llrintf(value) : 0};
         const clvox_label_measure *row =
             wanted.label ? bsearch(&wanted, c->label, (size_t)c->labels, sizeof wanted, by_label) : NULL;
         if (row)
@@ -46,7 +48,7 @@ int cli_atlas_change_measure(const cli_atlas_request *r, int at, const clvox_atl
     clvox_volume *log = NULL;
     *c = (cli_atlas_change){.r = r, .result = result};
     CLI_TRY(c->labels = clvox_labels_measure(result->labels, &c->label));
-    c->mm3 = calloc((size_t)r->count * (size_t)c->labels + 1, sizeof *c->mm3);
+    c->mm3 = calloc((size_t)r->count, (size_t)(c->labels + 1) * sizeof *c->mm3);
     if (!c->mm3)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     for (int i = 0; status >= 0 && i < r->count; i++) {
@@ -95,7 +97,8 @@ static void print(FILE *to, const void *what)
         }
 }
 
-int cli_atlas_change_write(const cli_atlas_request *r, int at, const clvox_atlas_result *result, const char *path)
+int cli_atlas_change_write(const cli_atlas_request *r, int at, const clvox_atlas_result *result,
+                           const char *path)
 {
     cli_atlas_change c;
     int status = cli_atlas_change_measure(r, at, result, &c);

@@ -159,7 +159,8 @@ static int put_change(const sheet *s)
     const double *first = c.mm3 + (size_t)cli_atlas_change_scan(&c, false) * (size_t)c.labels;
     const double *last = c.mm3 + (size_t)cli_atlas_change_scan(&c, true) * (size_t)c.labels;
     clvox_report_section(s->page, "Change");
-    clvox_report_table(s->page, "Volumes in the last scan against the first; change.tsv has all scans", columns, 5);
+    clvox_report_table(s->page, "Volumes in the last scan against the first; change.tsv has all scans",
+                       columns, 5);
     for (int k = 0; k < c.labels; k++) {
         char text[5][32];
         clvox_report_cell cells[5];

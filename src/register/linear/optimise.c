@@ -222,7 +222,8 @@ double clv_linear_angle(const double linear[3][3])
     return acos(fmax(-1, fmin(1, (r[0][0] + r[1][1] + r[2][2] - 1) / 2)));
 }
 
-double clv_linear_distance(const clv_linear_stage *stage, const clv_linear_state *a, const clv_linear_state *b)
+double clv_linear_distance(const clv_linear_stage *stage, const clv_linear_state *a,
+                           const clv_linear_state *b)
 {
     double rotation = 0, shift = 0;
     for (int i = 0; i < 3; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of the way between two images of one contrast that differ in places: iteratively reweighted least squares
- * with Tukey's biweight, which saturates where the residuals of most edges end (Reuter et al., Highly accurate
- * inverse consistent registration: a robust approach, NeuroImage 53, 2010), of locally normalised images, so that
- * neither coils nor scanners make residuals. */
+/* The end of the way between two images of one contrast that differ in places: iteratively reweighted
+ * least squares with Tukey's biweight, which saturates where the residuals of most edges end (Reuter et
+ * al., Highly accurate inverse consistent registration: a robust approach, NeuroImage 53, 2010), of
+ * locally normalised images, so that neither coils nor scanners make residuals. */
 #include <math.h>
 
 #include "base/matrix.h"
@@ -16,8 +16,8 @@
 /* Bins of the absolute residuals from 0 to 1. */
 enum { BINS = 1024 };
 
-/* The standard deviation of normal residuals by their median, and Tukey's constant, in these: 95 percent of the
- * efficiency of least squares where nothing differs. */
+/* The standard deviation of normal residuals by their median, and Tukey's constant, in these: 95 percent
+ * of the efficiency of least squares where nothing differs. */
 static const double BY_MEDIAN = 1.4826, TUKEY = 4.685;
 
 /* Half a bin at least, which interpolation alone leaves. */
@@ -34,10 +34,10 @@ static double median_of(const int counts[BINS])
     return 1; /* no edges: all counts alike */
 }
 
-/* What samples of one image are worth where state makes them look. The residuals at edges tell how large usual ones
- * are: elsewhere they say nothing of the map. */
-static int weigh(clv_linear_stage *stage, const clv_linear_level *level, const clv_linear_state *state, bool back,
-                 clv_buffer *weights)
+/* What samples of one image are worth where state makes them look. The residuals at edges tell how large
+ * usual ones are: elsewhere they say nothing of the map. */
+static int weigh(clv_linear_stage *stage, const clv_linear_level *level, const clv_linear_state *state,
+                 bool back, clv_buffer *weights)
 {
     int status = CLVOX_OK, counts[BINS];
     clvox_context *ctx = stage->run->ctx;
@@ -81,8 +81,8 @@ int clv_linear_refine_robust(clv_linear_stage *stage, clv_linear_state *state)
     CLV_TRY(clv_linear_evaluate(stage, &climb.measure, &trial, 1, false));
     if (!(trial.value > SAME_CONTRAST)) {
         status = clvox_fail(CLVOX_ERROR_DATA,
-                            "the images correlate too little (r^2 %.2f) to tell by their values what differs: "
-                            "leave the robust linear part out, or give images of one contrast",
+                            "the images correlate too little (r^2 %.2f) to tell by their values what "
+                            "differs: leave the robust linear part out, or give images of one contrast",
                             trial.value);
         goto end;
     }

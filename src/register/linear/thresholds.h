@@ -58,8 +58,8 @@ static const double ENOUGH = .25;
 
 /* ---- robust.c ---- */
 
-/* Slope of an edge, by the voxel of the level: of locally normalised images, which lie in [-1/2, 1/2] (four adults,
- * of whom three times one, 2026-11-30). */
+/* Slope of an edge, by the voxel of the level: of locally normalised images, which lie in [-1/2, 1/2]
+ * (four adults, of whom three times one, 2026-11-30). */
 static const double EDGE = .04;
 
 /* ---- mirror.c: exchanged sides (adults, brains, 2026-11-26) ---- */
