@@ -48,7 +48,8 @@ int cli_atlas_change_measure(const cli_atlas_request *r, int at, const clvox_atl
     clvox_volume *log = NULL;
     *c = (cli_atlas_change){.r = r, .result = result};
     CLI_TRY(c->labels = clvox_labels_measure(result->labels, &c->label));
-    c->mm3 = calloc((size_t)r->count, (size_t)(c->labels + 1) * sizeof *c->mm3);
+    const size_t cells = (size_t)r->count * (size_t)c->labels; /* of 65536 scans and 8192 labels at most */
+    c->mm3 = calloc(cells + 1, sizeof *c->mm3);
     if (!c->mm3)
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     for (int i = 0; status >= 0 && i < r->count; i++) {
