@@ -487,8 +487,7 @@ int cmd_atlas(command *cli, int argc, char **argv)
          "start from this image and its grid (default: the mean); repeat for further channels",
          CLVOX_GROUP_IMAGES, .basic = true},
         {"within", 0, CLI_FLAG, &r.within, NULL,
-         "the images are scans of one person: rigid and robust, so that change does not pull, median, one "
-         "deformable round",
+         "scans of one person: rigid, robust, median",
          CLVOX_GROUP_QUALITY, .basic = true},
         {"weights", 0, CLI_TEXT, &r.weights, "W,W...",
          "weights of the images in the averages, in order (default: 1); a list has a column weight",
