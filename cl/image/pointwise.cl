@@ -51,6 +51,9 @@
 #define APPLY(T, a, b, c) exp(k.x * (a) + k.y)
 #elif KIND == 10
 #define APPLY(T, a, b, c) sqrt((a) < (T)(0.0f) ? (T)(0.0f) : (a))
+#elif KIND == 11
+#define LEFT(T, a) ((T)(1.0f) - (a) / k.x * ((a) / k.x))
+#define APPLY(T, a, b, c) (fabs(a) < (T)(k.x) ? LEFT(T, a) * LEFT(T, a) : (T)(0.0f))
 #endif
 
 #define ONE(i) out[i] = APPLY(float, a[i], b[i], c[i])

@@ -94,6 +94,9 @@ typedef struct clvox_register_options {
                                   `clvox register` sets it; not with metrics beside one another */
     int sides;                 /* 1: the linear part also aligns the mirrored moving image, and says where
                                   that fits clearly better (CLVOX_SUSPECT_MIRRORED) */
+    int robust;                /* 1: the linear part ends with samples that count the less the less they fit
+                                  (Tukey's biweight of the first channel's residuals), so that what differs
+                                  in places does not pull the map; two images of one contrast */
     double mind_weight; /* of LNCC: so many times the derivative of MIND, of patches of 3 x 3 x 3 voxels, is
                                   added to its own; 0: none (greedy and syn). Images that are synthesized have
                                   their own weight */

@@ -153,6 +153,17 @@ static int begin_with(const clv_atlas_run *a, const clvox_volume *start, clvox_v
     return cut(a, out);
 }
 
+/* Leaves the weight of the first subject alone, in the order of their contents, until they are weighed
+ * again. */
+static void take_first_alone(clv_atlas_run *a)
+{
+    bool others = false;
+    for (int i = 0; i < a->count; i++) {
+        a->s[i].weight = others ? 0 : a->s[i].weight;
+        others |= a->s[i].weight > 0;
+    }
+}
+
 /* The template of round 0. Channels that have no image to begin with get theirs from the first round on,
  * through maps that the others find: before, subjects do not lie on that image; without linear rounds they
  * lie where they stay. */
@@ -161,7 +172,11 @@ static int begin(clv_atlas_run *a)
     int status = CLVOX_OK;
     clvox_atlas_round unused;
     if (!a->start) {
-        CLV_TRY(clv_atlas_average(a, a->rounds));
+        if (a->o->within && a->linear)
+            take_first_alone(a);
+        status = clv_atlas_average(a, a->rounds);
+        clv_atlas_weigh(a);
+        CLV_TRY(status);
         return clv_atlas_agree(a, clv_atlas_replace(a, &unused));
     }
     status = begin_with(a, a->start, &a->average);
@@ -268,6 +283,8 @@ static int run(clv_atlas_run *a, clvox_context *context, const clvox_atlas_subje
     a->at = -1;
     a->usual = 2;
     a->linear = o->registration.linear == CLVOX_LINEAR_NONE ? 0 : o->linear_rounds;
+    if (o->within && a->count == 2 && !a->start && a->linear > 1)
+        a->linear = 1; /* one has found the other; the mean of both shows what differs half as clearly */
     a->rounds = a->linear + (o->registration.deform == CLVOX_DEFORM_NONE ? 0 : o->rounds);
     a->all = a->count * ((1 + CLV_ATLAS_AVERAGING) * (a->linear + templates * (a->rounds - a->linear)) +
                          CLV_ATLAS_AVERAGING * (1 + (a->along ? templates : 0)));

@@ -34,6 +34,7 @@ static int read_clip(const clv_option *row, const char *text, void *values)
 }
 
 static const clv_option rows[] = {
+    {.key = "within", .type = CLVOX_OPTION_FLAG, FIELD(within)},
     {.name = "linear-rounds",
      .group = CLVOX_GROUP_QUALITY,
      .key = "linear_rounds",
@@ -137,4 +138,14 @@ void clvox_atlas_defaults(clvox_atlas_options *options)
         .size = sizeof *options, .channels = 1, .linear_rounds = 2, .rounds = 4, .clip_high = 1,
         .margin = -1};
     clvox_register_defaults(&options->registration);
+}
+
+void clvox_atlas_within(clvox_atlas_options *options)
+{
+    CLV_GIVEN_OR(, options);
+    options->within = options->registration.robust = 1;
+    options->registration.linear = CLVOX_LINEAR_RIGID;
+    options->average = CLVOX_AVERAGE_MEDIAN;
+    options->linear_rounds = 2;
+    options->rounds = 1;
 }

@@ -84,6 +84,14 @@ static const char *of_mind(const clv_option *row, const void *values, const char
     return other ? other : o->metric != CLVOX_METRIC_LNCC ? "with a metric that is not lncc" : NULL;
 }
 
+static const char *of_linear(const clv_option *row, const void *values, const char *text)
+{
+    const clvox_register_options *o = values;
+    (void)row;
+    (void)text;
+    return o->linear == CLVOX_LINEAR_NONE ? "with --linear none" : NULL;
+}
+
 static const char *of_metric(const clv_option *row, const void *values, const char *text)
 {
     const clvox_register_options *o = values;
@@ -359,6 +367,12 @@ static const clv_option rows[] = {
      .most = 128},
     {.key = "by_contrast", .type = CLVOX_OPTION_FLAG, FIELD(by_contrast)},
     {.key = "sides", .type = CLVOX_OPTION_FLAG, FIELD(sides)},
+    {.name = "robust",
+     .group = CLVOX_GROUP_QUALITY,
+     .type = CLVOX_OPTION_FLAG,
+     FIELD(robust),
+     .help = "linear part: what fits least does not count, as lesions in two scans of one person",
+     .idle = of_linear},
     {.name = "gradient",
      .group = CLVOX_GROUP_EXPERT,
      .preset = true,

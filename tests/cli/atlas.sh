@@ -39,6 +39,24 @@ exits 0 clvox apply -i out/template.nii.gz -r s2.nii -t out/s2_affine.txt,-1 -t 
 exits 0 clvox compare there.nii s2.nii
 near NCC 1 0.2
 
+begin "scans of one person: the second is 1.05 times as long along each axis, its labels 1.158 times as large"
+python3 - <<'P'
+import struct
+b = bytearray(open("t.nii", "rb").read())
+struct.pack_into("<3f", b, 80, 3.15, 3.15, 3.675)
+for row in range(3):
+    struct.pack_into("<4f", b, 280 + 16 * row, *(1.05 * v for v in struct.unpack_from("<4f", b, 280 + 16 * row)))
+open("larger.nii", "wb").write(b)
+P
+printf 'image\tlabels\nt.nii\tl.nii\nlarger.nii\t\n' > person.tsv
+exits 0 clvox atlas -o person --within --linear affine --quick --shrink 1 --iterations 10 --list person.tsv --report
+json person/report.json 'j["options"]["average"] == "median" and j["options"]["registration"]["robust"] and len(j["result"]["rounds"]) == 2'
+awk -F '\t' 'NR > 1 && $2 == "t" && $4 != 0 { bad = 1 } NR > 1 && $2 == "larger" { n++; if ($5 < 14.8 || $5 > 16.8) bad = 1 } END { exit bad || !n }' \
+    person/change.tsv || complain "not the change: $(cat person/change.tsv)"
+grep -q 'Change' person/report.html || complain "the page says nothing of the change"
+exits 2 clvox atlas -o x --within t.nii; says '--within: change takes two scans'; absent x
+absent out/change.tsv
+
 begin "--until ends the rounds where the template changes less, with the bits of as many rounds"
 rounds="--quick --linear translation --linear-rounds 1 --shrink 2x1 --iterations 10x10"
 exits 0 clvox atlas -o two $rounds --rounds 2 s1.nii s2.nii s3.nii

@@ -416,10 +416,17 @@ static int read_channel_weights(const cli_atlas_request *r, clvox_atlas_options 
     return sum > 0 ? CLVOX_OK : cli_misuse("--channel-weights: at least one must be above 0");
 }
 
+static void begin_options(const cli_atlas_request *r, clvox_atlas_options *o)
+{
+    clvox_atlas_defaults(o);
+    if (r->within)
+        clvox_atlas_within(o);
+}
+
 static int read_options(const cli_atlas_request *r, clvox_atlas_options *o)
 {
     int status = CLVOX_OK;
-    clvox_atlas_defaults(o);
+    begin_options(r, o);
     CLI_TRY(cli_register_preset(&r->presets, r->of_register, &o->registration));
     CLI_TRY(cli_read_fields(clvox_register_table(), r->of_register, 0, &o->registration));
     CLI_TRY(cli_read_fields(clvox_atlas_table(), r->given, 0, o));
@@ -449,7 +456,7 @@ typedef struct help_request {
 static int settle_help(void *user)
 {
     const help_request *h = user;
-    clvox_atlas_defaults(h->options);
+    begin_options(h->request, h->options);
     return cli_register_preset(&h->request->presets, h->request->of_register, &h->options->registration);
 }
 
@@ -479,6 +486,9 @@ int cmd_atlas(command *cli, int argc, char **argv)
         {"template", 0, CLI_REPEAT, &r.templates, "FILE",
          "start from this image and its grid (default: the mean); repeat for further channels",
          CLVOX_GROUP_IMAGES, .basic = true},
+        {"within", 0, CLI_FLAG, &r.within, NULL,
+         "scans of one person: rigid, robust, median",
+         CLVOX_GROUP_QUALITY, .basic = true},
         {"weights", 0, CLI_TEXT, &r.weights, "W,W...",
          "weights of the images in the averages, in order (default: 1); a list has a column weight",
          CLVOX_GROUP_IMAGES, .kinds = "images"},
@@ -574,6 +584,8 @@ int cmd_atlas(command *cli, int argc, char **argv)
     if (status == CLVOX_ERROR_ARGUMENT)
         CLI_TRY(cli_misuse("--%s", clvox_message()));
     CLI_TRY(cli_atlas_take(&r, status));
+    if (r.within && r.count < 2)
+        CLI_TRY(cli_misuse("--within: change takes two scans of a person or more, and there is one"));
     if (r.weights)
         CLI_TRY(cli_atlas_read_weights(&r, r.weights));
     o.channels = r.channels;

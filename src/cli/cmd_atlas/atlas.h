@@ -12,6 +12,7 @@
 #include "cli/cmd_register/options.h"
 #include "clvox/atlas.h"
 #include "clvox/batch.h"
+#include "clvox/compare.h"
 
 enum { CLI_ATLAS_VALUES = 64 };
 
@@ -51,6 +52,7 @@ typedef struct cli_atlas_request {
     const char *at_name[CLI_ATLAS_VALUES]; /* as typed, in at_text */
     char *at_text;
     int ats; /* 0: one template of all */
+    bool within; /* subjects are scans of one person */
     bool report; /* also a page of each */
     int at_once; /* registrations on each GPU; 0: as many as pay */
     bool dry_run;
@@ -145,6 +147,7 @@ typedef enum cli_atlas_file {
     CLI_ATLAS_MEAN_LOG_JACOBIAN,
     CLI_ATLAS_SUBJECTS,
     CLI_ATLAS_SUMMARY,
+    CLI_ATLAS_CHANGE, /* of one person, where labels and warps are */
     CLI_ATLAS_PAGE,
     CLI_ATLAS_LOG,
     CLI_ATLAS_STATE,      /* a folder */
@@ -188,6 +191,25 @@ int cli_atlas_claim(command *cli, const cli_atlas_request *r);
  * has written has no average: it is entered into the log alone. */
 int cli_atlas_write(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result,
                     cli_atlas_maps *maps);
+/* Volumes of the template's labels in the scans of a person. */
+typedef struct cli_atlas_change {
+    const cli_atlas_request *r;
+    const clvox_atlas_result *result;
+    clvox_label_measure *label; /* on the template */
+    int labels;
+    double *mm3; /* of label k in scan i at i * labels + k; 0 where that takes no part */
+} cli_atlas_change;
+
+/* Whether they are measured, and written. */
+bool cli_atlas_has_change(const cli_atlas_request *r);
+/* From the files of log J, once they are there; for cli_atlas_change_free. */
+int cli_atlas_change_measure(const cli_atlas_request *r, int at, const clvox_atlas_result *result,
+                             cli_atlas_change *change);
+void cli_atlas_change_free(cli_atlas_change *change);
+/* The place of the first or last scan that takes part. */
+int cli_atlas_change_scan(const cli_atlas_change *change, bool last);
+int cli_atlas_change_write(const cli_atlas_request *r, int at, const clvox_atlas_result *result,
+                           const char *path);
 /* Places of the subjects, the least like the template first; the caller's to free, NULL without memory. */
 int *cli_atlas_order(const cli_atlas_request *r, const clvox_atlas_result *result);
 /* Writes the page of a template; its rounds are in the log. */

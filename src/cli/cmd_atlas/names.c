@@ -26,6 +26,7 @@ static const row files[CLI_ATLAS_FILES] = {
                                      "Mean of the log Jacobians of the warps"},
     [CLI_ATLAS_SUBJECTS] = {"subjects", ".tsv", "%P_subjects.tsv", NULL},
     [CLI_ATLAS_SUMMARY] = {"summary", ".tsv", "%P_summary.tsv", NULL},
+    [CLI_ATLAS_CHANGE] = {"change", ".tsv", "%P_change.tsv", NULL},
     [CLI_ATLAS_PAGE] = {"report", ".html", "%F%i.html", NULL},
     [CLI_ATLAS_LOG] = {"report", ".json", "%L%i.json", NULL},
     [CLI_ATLAS_STATE] = {"state", "", "%L%i_state", NULL},

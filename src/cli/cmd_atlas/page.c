@@ -147,6 +147,37 @@ end:
     return status;
 }
 
+/* A row a label: the first scan against the last. */
+static int put_change(const sheet *s)
+{
+    int status = CLVOX_OK;
+    static const char *const columns[] = {"label", "first, ml", "last, ml", "change, ml", "change, %"};
+    cli_atlas_change c;
+    if (!cli_atlas_has_change(s->r) || !s->result->labels)
+        return CLVOX_OK;
+    CLI_TRY(cli_atlas_change_measure(s->r, s->at, s->result, &c));
+    const double *first = c.mm3 + (size_t)cli_atlas_change_scan(&c, false) * (size_t)c.labels;
+    const double *last = c.mm3 + (size_t)cli_atlas_change_scan(&c, true) * (size_t)c.labels;
+    clvox_report_section(s->page, "Change");
+    clvox_report_table(s->page, "Volumes in the last scan against the first; change.tsv has all scans",
+                       columns, 5);
+    for (int k = 0; k < c.labels; k++) {
+        char text[5][32];
+        clvox_report_cell cells[5];
+        snprintf(text[0], sizeof *text, "%lld", (long long)c.label[k].label);
+        snprintf(text[1], sizeof *text, "%.3f", first[k] / 1000);
+        snprintf(text[2], sizeof *text, "%.3f", last[k] / 1000);
+        snprintf(text[3], sizeof *text, "%.3f", (last[k] - first[k]) / 1000);
+        snprintf(text[4], sizeof *text, "%.2f", 100 * (last[k] / first[k] - 1));
+        for (int i = 0; i < 5; i++)
+            cells[i] = (clvox_report_cell){.text = text[i]};
+        clvox_report_row(s->page, cells);
+    }
+    cli_atlas_change_free(&c);
+end:
+    return status;
+}
+
 int cli_atlas_page(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result)
 {
     int status = CLVOX_OK;
@@ -163,6 +194,7 @@ int cli_atlas_page(command *cli, const cli_atlas_request *r, int at, const clvox
     CLI_TRY(cli_page_begin(cli, title, &s.page));
     CLI_TRY(put_images(&s));
     put_rounds(s.page, result);
+    CLI_TRY(put_change(&s));
     CLI_TRY(put_subjects(&s));
 end:
     status = cli_page_end(cli, &s.page, status, path);

@@ -34,6 +34,7 @@ static int claim_template(command *cli, const cli_atlas_request *r, int at)
     char path[PATH_MAX];
     const bool written[CLI_ATLAS_FILES] = {[CLI_ATLAS_TEMPLATE] = true,
                                            [CLI_ATLAS_SUMMARY] = true,
+                                           [CLI_ATLAS_CHANGE] = cli_atlas_has_change(r),
                                            [CLI_ATLAS_PAGE] = r->report,
                                            [CLI_ATLAS_LABELS] = r->with_labels,
                                            [CLI_ATLAS_MEAN_LOG_JACOBIAN] = r->warps,
@@ -231,6 +232,11 @@ static int write_template(command *cli, const cli_atlas_request *r, int at, cons
     cli_atlas_path(r, CLI_ATLAS_SUMMARY, at, path);
     CLI_TRY(there ? CLVOX_OK : write_summary(r, result, path));
     cli_log_output(cli, path);
+    if (cli_atlas_has_change(r) && (there || result->labels)) {
+        cli_atlas_path(r, CLI_ATLAS_CHANGE, at, path);
+        CLI_TRY(there ? CLVOX_OK : cli_atlas_change_write(r, at, result, path));
+        cli_log_output(cli, path);
+    }
     for (int c = 1; c < r->channels; c++) {
         cli_atlas_path(r, (cli_atlas_file)(CLI_ATLAS_TEMPLATE_2 + c - 1), at, path);
         CLI_TRY(there ? CLVOX_OK : clvox_volume_write(result->further[c - 1], path));

@@ -38,12 +38,13 @@ static const kind_row kinds[] = {
     [CLV_POINTWISE_FINITE] = {"finite", false, false, false, {BUILD(8, 0, 0), 0, 0, 0}},
     [CLV_POINTWISE_EXP] = {"exp", false, false, false, {BUILD(9, 0, 0), 0, 0, 0}},
     [CLV_POINTWISE_ROOT] = {"root", false, false, false, {BUILD(10, 0, 0), 0, 0, 0}},
+    [CLV_POINTWISE_TUKEY] = {"tukey", false, false, false, {BUILD(11, 0, 0), 0, 0, 0}},
 };
 
 static const char *const builds[] = {
     BUILD(0, 0, 0), BUILD(0, 1, 0), BUILD(0, 0, 1), BUILD(0, 1, 1), BUILD(1, 1, 0), BUILD(1, 1, 1),
     BUILD(2, 1, 0), BUILD(3, 0, 0), BUILD(4, 0, 0), BUILD(5, 0, 0), BUILD(6, 1, 0), BUILD(7, 0, 0),
-    BUILD(8, 0, 0), BUILD(9, 0, 0), BUILD(10, 0, 0), NULL,
+    BUILD(8, 0, 0), BUILD(9, 0, 0), BUILD(10, 0, 0), BUILD(11, 0, 0), NULL,
 };
 
 const clv_entry clv_entry_pointwise = CLV_ENTRY("image/pointwise", "pointwise", variants, builds);

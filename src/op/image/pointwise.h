@@ -18,7 +18,8 @@ typedef enum clv_pointwise_kind {
     CLV_POINTWISE_THRESHOLD, /* a > k0 ? k1 : k2; NaN counts as not above */
     CLV_POINTWISE_FINITE,    /* a where finite, k0 elsewhere */
     CLV_POINTWISE_EXP,       /* exp(k0 a + k1) */
-    CLV_POINTWISE_ROOT       /* sqrt(max(a, 0)) */
+    CLV_POINTWISE_ROOT,      /* sqrt(max(a, 0)) */
+    CLV_POINTWISE_TUKEY      /* (1 - (a / k0)^2)^2 where |a| < k0, else 0, as where a is NaN */
 } clv_pointwise_kind;
 
 int clv_pointwise(clvox_context *ctx, clv_pointwise_kind kind, const clv_image *out, const clv_buffer *a,

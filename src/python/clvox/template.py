@@ -123,6 +123,8 @@ class _Run:
         self.further = further = [] if further is None else list(further)
         self.struct = struct = _abi.clvox_atlas_options()
         lib.clvox_atlas_defaults(struct)
+        if options.pop("within", False):
+            lib.clvox_atlas_within(struct)
         own, theirs = table_options("atlas"), table_options("register")
         of_register = {key: value for key, value in options.items() if key in theirs and key not in own}
         preset(struct.registration, of_register, *presets)
@@ -197,6 +199,7 @@ def atlas(images: Union[Sequence[ImageLike], Subjects, str, os.PathLike[str]], *
     start: an image to begin with, whose grid the template has (None: the mean of the subjects).
     further: a list for each further channel, with an image for each subject; all channels are registered together, by
     channel_weights (None: equal). further_start: an image to begin with for each of them, or None, on the grid of start.
+    within: True for scans of one person (clvox_atlas_within); other options override what it sets.
     quick, regular, best: presets of the registrations. state: a folder from which a run that was stopped goes on.
     context: with Contexts("gpu:all") several devices share the subjects, with the same bits. device_memory: bytes of the
     warps on each device (None: on GPUs half of what the registrations leave, on CPUs 0); the others are in host memory.

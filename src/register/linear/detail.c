@@ -10,8 +10,6 @@
 #include "register/linear/linear.h"
 #include "register/linear/thresholds.h"
 
-/* Surroundings of local normalisation, in radii of the head: 12 and 5.4 mm of 90. */
-static const double WIDE = 2. / 15, NARROW = .9 / 15;
 /* Around how many states others are tried: turned and shifted either way by
  * this much at the radius, shares of it; so many of all are improved. */
 enum { SEEDS = 3, AROUND = 13, IMPROVED = 8, LAST = 3 };

@@ -350,7 +350,7 @@ static void plan(clv_linear_stage *stage, bool fixed_mask, bool moving_mask)
     if (clv_metric_by_image(metric))
         own = metric->scratch(fine_size, clv_metric_parameter(metric, run->options, true), false, false);
     ask(stage, &stage->terms, (own > terms ? own : terms) * sizeof(float), "scratch of the metric");
-    if (metric->detail) {
+    if (metric->detail || run->options->robust) {
         for (int k = 1; k <= 2; k++) {
             clv_linear_level *detail = &stage->level[CLV_LINEAR_DETAIL + k];
             *detail = stage->level[k];

@@ -258,6 +258,8 @@ static int find(clv_registration *run, double *value)
             CLV_TRY(turn(&stage, &states[0]));
             CLV_TRY(roll(&stage, &states[0]));
         }
+        if (o->robust)
+            CLV_TRY(clv_linear_refine_robust(&stage, &states[0]));
         if (o->sides)
             CLV_TRY(clv_linear_mirrored(&stage, &states[0], &mirrored));
         if (mirrored)

@@ -42,6 +42,9 @@ typedef struct clv_linear_state {
     double value;   /* of the metric, to be raised; -INFINITY where nothing overlaps */
     double overlap; /* samples that count over those of the smaller image */
     double gradient[12], normal[12][12]; /* by parameter: mm of movement at the radius */
+    /* Of metrics by sums over pairs: what the first channel of either image, times gain and more by offset,
+     * is in the other one, by means and spreads. */
+    double gain[2], offset[2];
 } clv_linear_state;
 
 typedef struct clv_linear_stage {
@@ -165,11 +168,18 @@ int clv_linear_settle(clv_linear_stage *stage, int level, clvox_metric metric, c
 int clv_linear_refine_detail(clv_linear_stage *stage, const clv_linear_state *start, clv_linear_state *states,
                              int count, bool *done);
 
+/* Improves a state by the detail of level 1, where samples that differ count less (robust.c).
+ * CLVOX_ERROR_DATA: the images are not of one contrast. */
+int clv_linear_refine_robust(clv_linear_stage *stage, clv_linear_state *state);
+
 /* Lowers values above 0 where little overlaps, which agrees by chance (search.c). */
 void clv_linear_weigh(clv_linear_state *states, int count);
 
 /* States in falling order of their value, those within mm of a better one left out. */
 int clv_linear_sort(const clv_linear_stage *stage, clv_linear_state *states, int *count, double mm);
+/* How far two maps move a point at the radius apart, at most about, mm. */
+double clv_linear_distance(const clv_linear_stage *stage, const clv_linear_state *a,
+                           const clv_linear_state *b);
 double clv_linear_angle(const double linear[3][3]);
 
 void clv_linear_from_matrix(const clv_linear_stage *stage, const double matrix[4][4],

@@ -357,6 +357,14 @@ static int sum_pair(const batch *b)
                            stage->partial, stage->of_pairs[b->back][b->channel]);
 }
 
+static void note_line(clv_linear_state *state, bool back, const float *s)
+{
+    double n = (double)s[0], f = (double)s[1] / n, m = (double)s[2] / n;
+    double ff = (double)s[3] / n - f * f, mm = (double)s[4] / n - m * m, fm = (double)s[5] / n - f * m;
+    state->gain[back] = ff > 1e-9 && mm > 1e-9 ? copysign(sqrt(mm / ff), fm) : 1;
+    state->offset[back] = m - state->gain[back] * f;
+}
+
 static int take_pair(const batch *b)
 {
     int status = CLVOX_OK;
@@ -374,6 +382,8 @@ static int take_pair(const batch *b)
             b->states[i].value = -INFINITY;
             continue;
         }
+        if (b->channel == 0)
+            note_line(&b->states[i], b->back, s);
         bases(stage, b->level, b->pair.centre, b->kind, &b->states[i], b->back, basis);
         add_pair(parameters, basis, s, b->metric, b->weight, &b->states[i]);
     }

@@ -222,8 +222,8 @@ double clv_linear_angle(const double linear[3][3])
     return acos(fmax(-1, fmin(1, (r[0][0] + r[1][1] + r[2][2] - 1) / 2)));
 }
 
-/* How far two maps move a point at the radius apart, at most about, mm. */
-static double distance(const clv_linear_stage *stage, const clv_linear_state *a, const clv_linear_state *b)
+double clv_linear_distance(const clv_linear_stage *stage, const clv_linear_state *a,
+                           const clv_linear_state *b)
 {
     double rotation = 0, shift = 0;
     for (int i = 0; i < 3; i++) {
@@ -265,7 +265,7 @@ int clv_linear_sort(const clv_linear_stage *stage, clv_linear_state *states, int
         const clv_linear_state *here = &states[places[i].index];
         bool near = !isfinite(here->value);
         for (int j = 0; j < kept && !near && mm > 0; j++)
-            near = distance(stage, here, &sorted[j]) < mm;
+            near = clv_linear_distance(stage, here, &sorted[j]) < mm;
         if (!near)
             sorted[kept++] = *here;
     }

@@ -56,6 +56,12 @@ static const double SAME_WINDOWS = .88;
 /* Samples that must be left where those at borders count less, as a share (2026-11-22). */
 static const double ENOUGH = .25;
 
+/* ---- robust.c ---- */
+
+/* Slope of an edge, by the voxel of the level: of locally normalised images, which lie in [-1/2, 1/2]
+ * (four adults, of whom three times one, 2026-11-30). */
+static const double EDGE = .04;
+
 /* ---- mirror.c: exchanged sides (adults, brains, 2026-11-26) ---- */
 
 /* A window counts where half of the fixed image is brighter than BRIGHT of its range and varies by VARIES. */
@@ -71,5 +77,7 @@ static const double LEAST_WINDOWS = 12, MIRROR_MARGIN = .065, CONTRASTS_MARGIN =
  * of slices for none; below it they are finer, but for no mask of less than LEAST_INSIDE of that
  * (2026-11-29). */
 static const double MASKED = .15, LEAST_INSIDE = .125;
+/* Surroundings of local normalisation, in radii of the head: 12 and 5.4 mm of 90. */
+static const double WIDE = 2. / 15, NARROW = .9 / 15;
 
 #endif

@@ -22,6 +22,7 @@ static const struct {
     {CLV_POINTWISE_FINITE, 1, {-9, 0, 0, 0}},
     {CLV_POINTWISE_EXP, 1, {-0.75f, 0.5f, 0, 0}},
     {CLV_POINTWISE_ROOT, 1, {0, 0, 0, 0}},
+    {CLV_POINTWISE_TUKEY, 1, {1.5f, 0, 0, 0}},
 };
 enum { CASES = sizeof cases / sizeof *cases, MOST = 16384 + 13 };
 

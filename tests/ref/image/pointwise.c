@@ -42,6 +42,9 @@ void ref_pointwise(clv_pointwise_kind kind, double *out, int n, const float *a, 
         case CLV_POINTWISE_ROOT:
             out[i] = x < 0 ? 0 : sqrt(x);
             break;
+        case CLV_POINTWISE_TUKEY:
+            out[i] = fabs(x) < k[0] ? pow(1 - x * x / k[0] / k[0], 2) : 0;
+            break;
         }
     }
 }
