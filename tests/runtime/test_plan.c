@@ -264,6 +264,24 @@ static void each_rule_of_the_planner_is_named(void **state)
     assert_string_equal(reason("8 KiB of local memory", &tiles, "tile", false), "made to fit");
 }
 
+/* What grows with the compute units is taken where these are few, and still runs elsewhere. */
+static void few_units_take_what_grows_with_them(void **state)
+{
+    (void)state;
+    static const clv_variant unit_variants[] = {
+        {.name = "slab", .function = "f", .devices = CLV_ON_CPU, .most_units = 4, .tiles = {{1, 1, 1, 1}}},
+        {.name = "row", .function = "f", .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 1}}},
+    };
+    static const clv_entry units = CLV_ENTRY("f", "units", unit_variants, NULL);
+    clvox_device_limits cpu = *named("PoCL");
+    for (cpu.compute_units = 4; cpu.compute_units <= 5; cpu.compute_units++) {
+        clv_candidate c[CLV_MAX_CANDIDATES];
+        assert_true(plan(&cpu, &units, c) == 2 && c[0].automatic);
+        assert_string_equal(c[0].variant->name, cpu.compute_units == 4 ? "slab" : "row");
+        assert_true(c[1].automatic == (cpu.compute_units == 4));
+    }
+}
+
 /* Rounds of the device's groups over 182x218x182 voxels, and over as many elements in a row. */
 static void waves_count_groups_over_the_device(void **state)
 {
@@ -292,6 +310,7 @@ static void waves_count_groups_over_the_device(void **state)
 static void check_reasons(void)
 {
     test_case(each_rule_of_the_planner_is_named, "each rule by which a tile is taken has its name");
+    test_case(few_units_take_what_grows_with_them, "what grows with the compute units is taken where they are few");
     test_case(waves_count_groups_over_the_device, "waves count work-groups over the device");
 }
 

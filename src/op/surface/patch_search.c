@@ -29,7 +29,7 @@ static const clv_variant search_variants[] = {
     {.name = "small", .function = "patch_search_tile", .defines = CLV_PATCH_SIZES, .group = {64, 64, 1},
      .passes = PASSES, .devices = CLV_ON_GPU, .fixed_bytes = TILE_LOCAL(64, 64), .tiles = {{64, 1, 1, 1}}},
     {.name = "rows", .function = "patch_search_rows", .defines = CLV_PATCH_SIZES, .group = {CLV_MARCH, 16, 1},
-     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 96}, {1, 1, 1, 48}}},
+     .devices = CLV_ON_CPU, .tiles = {{1, 1, 1, 48}, {1, 1, 1, 96}}},
 };
 static const clv_variant keep_variants[] = {
     {.name = "groups", .function = "patch_search_keep_groups", .defines = CLV_PATCH_SIZES, .group = {1, 1, 1},

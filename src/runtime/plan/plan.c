@@ -69,7 +69,8 @@ static clv_candidate candidate_of(const clvox_device_limits *limits, const clv_v
     int kind = limits->type == CLVOX_DEVICE_CPU ? CLV_ON_CPU : CLV_ON_GPU;
     c.local_bytes = local_bytes(variant, tile, local_extra);
     c.waste = waste(variant, tile);
-    c.automatic = !variant->optional && (variant->devices & kind);
+    c.automatic = !variant->optional && (variant->devices & kind) &&
+                  (variant->most_units == 0 || limits->compute_units <= variant->most_units);
     clv_footprint footprint = {tile.x * tile.y * tile.z, -1, -1, c.local_bytes};
     clv_occupancy_of(limits, &footprint, &c.resources);
     return c;

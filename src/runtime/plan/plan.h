@@ -46,6 +46,8 @@ typedef struct clv_variant {
                              the components of a field); 0: one */
     int most_groups;      /* not 0: at most so many groups, all along x, share the elements, as sums want whose
                              partial results have a place each */
+    int most_units;       /* not 0: its work grows with the compute units, so by itself only where a device has no
+                             more */
     int passes;           /* launches that make one result together, told apart by an argument; 0: one */
     const struct clv_entry *before; /* an entry that is launched first and whose result this one reads */
     int devices;          /* CLV_ON_... where the planner may choose it by itself */
