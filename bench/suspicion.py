@@ -24,10 +24,10 @@ from records import keep, markdown, named
 
 try:
     import numpy as np
-    from quality.harms import HARMS, Head
+    from quality.harms import HARMS, SLABS, Head
     from quality.measures import mean_dice, read_itk_affine, read_warp, sample, total_map
 except ImportError as error:  # tables and --help need no package
-    HARMS, MISSING = {}, error.name
+    HARMS, SLABS, MISSING = {}, {}, error.name
 
 
 POOR = .75
@@ -50,7 +50,7 @@ def outcome(job):
     brain = fixed.labels.data > 0
     row = {"dice_affine": mean_dice(fixed.labels.data, sample(moving.labels, start, 0), seen),
            "dice": mean_dice(fixed.labels.data, sample(moving.labels, points, 0), seen),
-           "suspicions": result["suspicions"], "sd_log": result["jacobian"]["sd_log"],
+           "suspicions": result["suspicions"], "sd_log": result.get("jacobian", {}).get("sd_log"),
            "scale": result["linear"].get("scale")}
     for name in ("metric_before", "metric_linear", "metric_after", "ncc_before", "ncc_linear", "ncc_after"):
         row[name] = result[name]
@@ -93,7 +93,7 @@ def main():
     parser.add_argument("heads", nargs="*", metavar="IMAGE,LABELS")
     parser.add_argument("--clvox", default="clvox", help="the program (default: clvox in PATH)")
     parser.add_argument("--device", help="as clvox takes it")
-    parser.add_argument("--harm", action="append", metavar="NAME", help="repeat (default: all)")
+    parser.add_argument("--harm", action="append", metavar="NAME", help="repeat (default: all but slabs; slabs: those)")
     parser.add_argument("--pairs", type=int, default=28, help="of the heads for each harm (default 28)")
     parser.add_argument("--far", type=float, default=6, help="mm (default 6)")
     parser.add_argument("--clvox-option", default="", metavar="TEXT", help="more for clvox register")
@@ -109,7 +109,7 @@ def main():
     heads = [Head(*head.split(",")) for head in options.heads]
     pairs = list(itertools.permutations(range(len(heads)), 2))
     pairs = [pairs[k * 13 % len(pairs)] for k in range(min(options.pairs, len(pairs)))]
-    harms = ["none"] + [harm for harm in options.harm or HARMS if harm != "none"]
+    harms = ["none"] + [harm for harm in (SLABS if options.harm == ["slabs"] else options.harm or HARMS) if harm != "none"]
     with tempfile.TemporaryDirectory() as folder:
         jobs, table, affines = [], os.path.join(folder, "pairs.tsv"), {}
         fixed_files = {}
@@ -119,7 +119,7 @@ def main():
         with open(table, "w", encoding="utf-8") as lines:
             lines.write("fixed\tmoving\tmoving_mask\toutput\n")
             for harm, (f, m) in itertools.product(harms, pairs):
-                moving = HARMS[harm](heads[m], np.random.default_rng(1000 * f + m))
+                moving = (HARMS | SLABS)[harm](heads[m], np.random.default_rng(1000 * f + m))
                 path = os.path.join(folder, f"moving{len(jobs)}.nii")
                 moving.image.write(path)
                 mask = ""

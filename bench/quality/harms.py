@@ -191,3 +191,20 @@ HARMS = {
     "header in tenths": unitless,
     "unrelated image": unrelated,
 }
+
+
+def slab(axis, mm):
+    """So much of the brain's middle along a world axis, off by 30 mm and turned by 30 degrees."""
+    def harm(head, random):
+        at = int(np.argmax(np.abs(head.image.affine[axis, :3])))
+        length = head.image.data.shape[at] * np.linalg.norm(head.image.affine[:3, at])
+        cut = kept(axis, min(1, mm / length))(head, random)
+        moved = turn(30)(cut, random).moved
+        moved[:3, 3] += [20, -20, 10]
+        return cut.again(affine=moved @ cut.image.affine)
+    return harm
+
+
+# Partial fields of view, for `--harm`.
+SLABS = {f"{plane}, {mm} mm": slab(axis, mm) for axis, plane in enumerate(("sagittal", "coronal", "axial"))
+         for mm in (80, 50, 30)}

@@ -6,6 +6,7 @@
 #include "clvox/apply.h"
 #include "clvox/atlas.h"
 #include "clvox/batch.h"
+#include "clvox/boundary.h"
 #include "clvox/compare.h"
 #include "clvox/device.h"
 #include "clvox/epi.h"

@@ -232,8 +232,9 @@ enum {
     CLVOX_SUSPECT_STILL = 256,    /* the deformation moved nothing of images that differ */
     CLVOX_SUSPECT_UNLIKE = 512,   /* the deformation changes volumes more than it makes the images alike */
     CLVOX_SUSPECT_MIRRORED = 1024, /* the moving image, mirrored, fits clearly better */
-    CLVOX_SUSPECT_MEMORY = 2048    /* memory was too short for what by_contrast does with images of different
+    CLVOX_SUSPECT_MEMORY = 2048,   /* memory was too short for what by_contrast does with images of different
                                       contrasts: with more the result would be another one */
+    CLVOX_SUSPECT_BOUNDARY = 4096  /* of `clvox register --boundary`: clvox_boundary_result.lost */
 };
 
 /* How the sums of a shape's term were found. Where a level goes by a particle mesh, that is compared at its

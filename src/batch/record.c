@@ -203,6 +203,9 @@ static const clvox_suspicion suspicions[] = {
      "there was too little memory to tell contrasts apart, or to synthesize images of different ones, so "
      "that "
      "the result is another one than with more: take a device with more memory, or a coarser last --shrink"},
+    {CLVOX_SUSPECT_BOUNDARY, "boundary",
+     "the moving image hardly changes across the boundary of white matter: it was not found, or does not "
+     "belong to FIXED"},
 };
 enum { SUSPICIONS = sizeof suspicions / sizeof *suspicions };
 

@@ -49,6 +49,21 @@ exits 0 clvox compare p_fixed.nii.gz lin_warped.nii.gz; after=$(value RMS)
 exits 0 clvox compare p_fixed.nii.gz p_moving.nii.gz; before=$(value RMS)
 awk -v a="$after" -v b="$before" 'BEGIN { exit !(a < b) }' || complain "RMS $after is not below $before"
 
+begin "the boundary of white matter refines a rigid transform"
+exits 0 clvox phantom ball -o ball.nii --size 25x24x23 --labels ball_mask.nii.gz
+exits 0 clvox register -f ball.nii -m ball.nii -o bbr --boundary ball_mask.nii.gz \
+    --boundary-labels 1 --no-picture
+prints '^boundary .* t1'; exists bbr_affine.txt; absent bbr_warp.nii.gz
+json bbr.json 'j["result"]["boundary"]["moved_mm"] < .2 and j["result"]["boundary"]["cost_after"] < .5'
+json bbr.json '"ball_mask.nii.gz" in str(j["inputs"])'
+exits 1 clvox register -f ball.nii -m ball.nii -o no --boundary ball_mask.nii.gz --boundary-labels 7
+says 'ball_mask.nii.gz: none of the labels'
+absent no_affine.txt
+exits 2 clvox register -f ball.nii -m ball.nii -o no --boundary ball_mask.nii.gz --linear none
+says 'rigid or affine'
+exits 2 clvox register -f ball.nii -m ball.nii -o no --boundary ball_mask.nii.gz --boundary-labels 2,x
+says 'boundary-labels'
+
 begin "every metric and option that exists"
 exits 0 clvox register -f p_fixed.nii.gz -m p_moving.nii.gz -o k --deform unbiased --metric ncc --shrink 4x2 --iterations 3x2 \
     --smooth 2x1vox --update-sigma 2vox --step 0.25vox --lambda 0.1 --tolerance 1e-4 \

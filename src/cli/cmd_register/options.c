@@ -191,6 +191,36 @@ static int read_two(const char *option, const char *text, char **fixed, char **m
     return *fixed && *moving ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
 }
 
+/* What a boundary needs of its labels, and means by itself. */
+static int read_boundary(command *cli, cli_register_request *r, const char *labels)
+{
+    int status = CLVOX_OK;
+    for (const char *at = labels; at; at += *at == ',') {
+        char *end = NULL;
+        const long label = strtol(at, &end, 10);
+        if (end == at || (*end && *end != ',') || label < 1 || label > 1 << 24 ||
+            r->boundary_label_count == CLI_BOUNDARY_LABELS)
+            return cli_misuse("--boundary-labels %s: up to %d labels with commas between them, as 2,41",
+                              labels, CLI_BOUNDARY_LABELS);
+        r->boundary_labels[r->boundary_label_count++] = (int)label;
+        at = *end ? end : NULL;
+        if (!at)
+            break;
+    }
+    for (int i = 0; i < r->boundary.count; i++)
+        CLI_TRY(cli_claim_input(cli, r->boundary.item[i]));
+    if (!r->boundary.count)
+        goto end;
+    if (r->list || r->alone || r->fixed.count != 1)
+        return cli_misuse("--boundary takes one pair of images");
+    if (!*given(r, "linear") && r->dof < 0)
+        *given(r, "linear") = "rigid";
+    if (!*given(r, "deform"))
+        *given(r, "deform") = "none";
+end:
+    return status;
+}
+
 /* All shapes in a row, kind by kind. */
 static int read_shapes(command *cli, cli_register_request *r)
 {
@@ -306,6 +336,7 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
                        clvox_register_options *o)
 {
     int frames = CLI_FRAME_OF_FILE;
+    const char *boundary_labels = NULL;
     clvox_register_defaults(o);
     o->by_contrast = 1;
     *r = (cli_register_request){.dof = -1};
@@ -378,6 +409,17 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
          "points of each image, without correspondence (tables as for apply --points, with a column weight "
          "if wanted): a term (--cloud-weight); repeat for more",
          CLVOX_GROUP_ANATOMY},
+        {"boundary", 0, CLI_REPEAT, &r->boundary, "FILE",
+         "boundary-based registration of EPI, T2 or FLAIR (MOVING) to T1 (FIXED): the white matter's "
+         "surface, mask or label map in FIXED refines the linear transform; repeat for hemispheres. --linear "
+         "rigid and --deform none unless given",
+         CLVOX_GROUP_ANATOMY, .needs = "fixed"},
+        {"boundary-labels", 0, CLI_TEXT, &boundary_labels, "N,N",
+         "the labels of white matter, if --boundary is a label map (FreeSurfer: 2,41)", CLVOX_GROUP_ANATOMY,
+         .needs = "boundary"},
+        {"boundary-contrast", 0, CLI_CHOICE, &r->boundary_contrast, "auto|t2|t1",
+         "which is brighter in MOVING: grey (t2) or white matter (t1)", CLVOX_GROUP_ANATOMY,
+         .needs = "boundary"},
         {"spacing", 0, CLI_NUMBERS, &r->spacing, "Nmm",
          "voxels of the grid around shapes or landmarks without images (default: 0.4 of the finest --width, "
          "else a 64th of their longest extent)",
@@ -385,7 +427,7 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         {"frames", 0, CLI_CHOICE, &frames, "auto|lps|ras",
          "frame of tables of points, and of surfaces and curves in files that state none (auto: tables lps, "
          "as in ITK and ANTs; surfaces and curves ras)",
-         CLVOX_GROUP_ANATOMY, .needs = "points|surface|curves|cloud"},
+         CLVOX_GROUP_ANATOMY, .needs = "points|surface|curves|cloud|boundary"},
         {"initial-warp", 0, CLI_TEXT, &r->initial_warp, "WARP",
          "start the deformation from this warp, or with [WARP,1] from its inverse; give its affine by --init "
          "FILE --linear none. A composite for --init gives both, and --linear none unless that is given",
@@ -436,7 +478,11 @@ options:
     if (!r->prefix && !r->derivatives)
         return cli_misuse("-o PREFIX is missing");
     r->frames = (cli_frames)frames;
+    if ((status = read_boundary(cli, r, boundary_labels)))
+        return status;
     CLI_TRY(read_options(cli, r, o));
+    if (r->boundary.count && o->linear != CLVOX_LINEAR_RIGID && o->linear != CLVOX_LINEAR_AFFINE)
+        return cli_misuse("--boundary refines --linear rigid or affine");
     CLI_TRY(check_level_masks(r, o));
     if ((status = cli_alone_check(r, o)))
         return status;

@@ -25,6 +25,8 @@ typedef struct cli_presets {
     "points-weight", "points-width", "surface-weight", "surface-kind", "curves-weight", "curves-kind", \
     "cloud-weight", "width", "currents", "posteriors-weight", "posteriors-weights"
 
+enum { CLI_BOUNDARY_LABELS = 32 };
+
 /* As typed. */
 typedef struct cli_register_request {
     cli_texts fixed, moving, weights, shapes[CLI_SHAPE_KINDS];
@@ -42,6 +44,9 @@ typedef struct cli_register_request {
     const char *given[CLVOX_MAX_OPTIONS]; /* of the rows of clvox_register_table */
     char *fixed_points, *moving_points; /* the two files of points, the caller's to free; NULL: none */
     char *fixed_posteriors, *moving_posteriors;                                   /* likewise */
+    cli_texts boundary;         /* files of the fixed image's white matter; none: it is not asked for */
+    int boundary_labels[CLI_BOUNDARY_LABELS], boundary_label_count; /* of label maps; 0: masks */
+    int boundary_contrast;      /* clvox_boundary_contrast */
     cli_shape_files shape[CLVOX_MAX_SHAPES];                                      /* the caller's to free */
     int shape_count;
     cli_frames frames;

@@ -195,6 +195,57 @@ int cli_pair_read(cli_pair *p, bool device)
     return cli_pair_load(p, device);
 }
 
+/* The surface of a file: its own, or that of its mask or labels. */
+static int read_boundary(cli_pair *p, const char *path, clvox_surface **out)
+{
+    int status = CLVOX_OK;
+    const cli_register_request *r = &p->request;
+    clvox_volume *volume = NULL;
+    if (clvox_surface_is_file(path)) {
+        CLI_TRY(cli_read_surface_as(p->cli, path, r->frames == CLI_FRAME_LPS, out));
+        goto end;
+    }
+    CLI_TRY(cli_read_volume(p->cli, path, &volume));
+    status = clvox_boundary_of(p->cli->ctx, volume, r->boundary_label_count ? r->boundary_labels : NULL,
+                               r->boundary_label_count, out);
+    if (status < 0)
+        status = clvox_fail_in(status, path);
+end:
+    clvox_volume_destroy(&volume);
+    return status;
+}
+
+/* The linear part: as ever, then by the boundary. What follows begins with it. */
+static int fit_boundary(cli_pair *p, const clvox_register_images *images)
+{
+    int status = CLVOX_OK;
+    const cli_register_request *r = &p->request;
+    clvox_register_options *o = &p->work.options, linear = *o;
+    clvox_boundary_options b;
+    clvox_surface *surface[CLI_MAX_TEXTS] = {NULL};
+    clvox_register_result start = {.suspicions = 0};
+    clvox_boundary_defaults(&b);
+    b.contrast = (clvox_boundary_contrast)r->boundary_contrast;
+    b.affine = o->linear == CLVOX_LINEAR_AFFINE;
+    linear.deform = CLVOX_DEFORM_NONE;
+    linear.inverse = 0;
+    for (int i = 0; i < r->boundary.count; i++)
+        CLI_TRY(read_boundary(p, r->boundary.item[i], &surface[i]));
+    CLI_TRY(clvox_register(p->cli->ctx, images, &linear, &start));
+    memcpy(o->matrix, start.matrix, sizeof o->matrix);
+    status = clvox_boundary_fit(p->cli->ctx, (const clvox_surface *const *)surface, r->boundary.count,
+                                images->moving[0], &b, o->matrix, &p->boundary);
+    CLI_TRY(status < 0 ? clvox_fail_in(status, r->boundary.item[0]) : status);
+    o->init = CLVOX_INIT_MATRIX;
+    o->linear = CLVOX_LINEAR_NONE;
+    p->doubts = start.suspicions | (p->boundary.lost ? CLVOX_SUSPECT_BOUNDARY : 0u);
+end:
+    for (int i = 0; i < r->boundary.count; i++)
+        clvox_surface_destroy(&surface[i]);
+    clvox_register_result_destroy(&start);
+    return status;
+}
+
 /* Gathers the inputs as the library takes them. */
 static int gather(cli_pair *p, clvox_register_images *images)
 {
@@ -275,7 +326,10 @@ int cli_pair_solve(cli_pair *p)
     cli_progress_begin(&p->progress, cli, o, &images);
     o->progress = cli_register_progress;
     o->user = &p->progress;
-    status = clvox_register(cli->ctx, &images, o, &p->work.result);
+    status = r->boundary.count ? fit_boundary(p, &images) : CLVOX_OK;
+    if (status >= 0)
+        status = clvox_register(cli->ctx, &images, o, &p->work.result);
+    p->work.result.suspicions |= p->doubts;
     cli_bar_end(&p->progress.bar);
     if (status >= 0 && cli_interrupted())
         status = clvox_fail(CLVOX_ERROR_STOPPED, "interrupted");
@@ -331,6 +385,8 @@ int cli_pair_save(cli_pair *p, bool close)
                                          p->fixed_points.count, &errors));
         cli_register_landmarks(cli, p->fixed_points.count, &errors, &w->options);
     }
+    if (p->request.boundary.count)
+        cli_register_boundary(cli, &p->boundary);
     cli_register_shapes(cli, p->shapes, p->request.shape_count, &w->options, &w->result);
     if (p->request.report)
         CLI_TRY(write_page(p));

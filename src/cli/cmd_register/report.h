@@ -6,6 +6,7 @@
 #include "cli/bar.h"
 #include "cli/cli.h"
 #include "cli/shapes.h"
+#include "clvox/boundary.h"
 #include "clvox/command/pair.h"
 
 /* Passed as user to cli_register_progress. */
@@ -41,6 +42,7 @@ void cli_register_slice(command *cli, const clvox_grid *fixed, const clvox_grid 
                         const clvox_register_result *result);
 void cli_register_landmarks(command *cli, int count, const clvox_landmark_errors *errors,
                             const clvox_register_options *o);
+void cli_register_boundary(command *cli, const clvox_boundary_result *boundary);
 
 /* "overlap,turned": the names of CLVOX_SUSPECT_..., in a buffer of at least 128 characters; returns it. */
 char *cli_register_suspicions(unsigned suspicions, char *out);
