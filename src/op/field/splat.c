@@ -7,8 +7,8 @@
 #define CELLS 2048
 
 /* Slabs of a CPU device: the work-item of each reads all positions, which is a quarter of its work with two. Two cores
- * need half of rows' time, sixteen three times as much. */
-enum { MOST_SLABS = 4 };
+ * need half of rows' time, four a tenth more, eight two and a half times as much. */
+enum { MOST_SLABS = 3 };
 
 /* As in splat.cl: a box's words before its cells, its cells. */
 enum { HEAD = 4, BOX_CELLS = 32 * 32 * 32 };
