@@ -50,6 +50,7 @@ typedef struct pose {
 
 void clvox_boundary_defaults(clvox_boundary_options *o)
 {
+    CLV_GIVEN_OR(, o);
     *o = (clvox_boundary_options){.size = sizeof *o, .white_mm = 2, .grey_mm = 1.25, .slope = .05};
 }
 
