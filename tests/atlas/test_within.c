@@ -37,6 +37,7 @@ static void make_scans(scans *s, bool changed)
     if (changed)
         memcpy(moved->data, also->data, PART * slice * sizeof(float));
     memset(s->head->data, 0, (PART + 2) * slice * sizeof(float));
+    clv_phantom_free(&phantom);
     clvox_volume_destroy(&also);
     population_add(&s->all, still);
     population_add(&s->all, moved);
