@@ -20,8 +20,7 @@ static void limits(cl_device_id id, clvox_device_limits *l)
         l->type = CLVOX_DEVICE_ACCELERATOR;
 }
 
-/* Where a tile is larger than the volume, or a group takes a second one, sums that are finite in every item
- * come out of local memory as NaN. */
+/* Sums that are finite in every item come out of local memory as NaN. */
 static bool miscompiles(const clvox_device_limits *limits, const char *function, char *why, size_t room)
 {
     bool wrong = is_llvmpipe(limits) && !strcmp(function, "lncc_quad");
