@@ -15,6 +15,8 @@ for end in labels.nii.gz mask.nii.gz confidence.nii.gz volumes.tsv report.html; 
 head -n 1 s_volumes.tsv | grep -q "^label	voxels	mm3	confidence$" || complain "other columns"
 json s.json 'len(j["atlases"]) == 2 and j["atlases"][0]["ncc"] > .8 and j["result"]["atlases"] == 2 and j["options"]["method"]'
 exits 0 clvox compare --labels s_labels.nii.gz a_fixed_labels.nii.gz
+exits 0 clvox apply --forward --mass -i s_mask.nii.gz -r a_fixed.nii.gz -o mass.nii.gz # a mask is no label map
+exits 0 clvox info mass.nii.gz; prints 'float32'
 
 begin "every method, of which joint is the default, with the same bits again"
 for method in majority local patch joint; do
