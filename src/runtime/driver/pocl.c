@@ -18,7 +18,7 @@ bool clv_pocl_is_known(const clvox_device_limits *limits)
     int major = 0, minor = 0;
     if (sscanf(limits->driver, "%d.%d", &major, &minor) != 2)
         return false;
-    return (major == 3 && minor >= 1) || major == 4 || (major == 5 && minor == 0);
+    return (major == 3 && minor >= 1) || major == 4 || ((major == 5 || major == 6) && minor == 0);
 }
 
 /* ---- its folder --------------------------------------------------------------- */
