@@ -284,9 +284,9 @@ static int check_patches(bench_check *c)
     return check_votes(c, true);
 }
 
-/* Of each voxel in doubt, and of each atlas. Operations: a patch is 125 products; weights compare 27 places, then
- * multiply the differences of 36 pairs and solve eight equations; a vote is added twice; by patches every place
- * is compared twice. */
+/* Of each voxel in doubt, and of each atlas. Operations: a patch is 125 products; weights compare 27 places,
+ * then multiply the differences of 36 pairs and solve eight equations; a vote is added twice; by patches each
+ * place is compared twice. */
 const bench_row bench_rows_label[] = {
     {"label moments, 8 atlases", "label_moments", 12 * (ATLASES + 1), 500 * (ATLASES + 1), row_moments,
      check_moments, begin, quarter_size},
