@@ -9,7 +9,8 @@
 
 const bench_row *const bench_fields[BENCH_FIELDS] = {
     bench_rows_images, bench_rows_register, bench_rows_solvers, bench_rows_surface, bench_rows_tensor,
-    bench_rows_sort,   bench_rows_anatomy,  bench_rows_flow,    bench_rows_epi};
+    bench_rows_sort,   bench_rows_anatomy,  bench_rows_flow,    bench_rows_epi,
+    bench_rows_label};
 
 enum { MOST_KERNELS = 1024 };
 

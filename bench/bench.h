@@ -127,7 +127,7 @@ typedef struct bench_data {
     clv_fft fft;                      /* once a row has wanted it */
     struct bench_flow *flow;          /* of the row (rows/flow.c); NULL: none */
     clv_particle_mesh mesh;           /* of the row, once it has begun */
-    clv_buffer *own[BENCH_OWN];       /* what a paper's line prepares for itself */
+    clv_buffer *own[BENCH_OWN];       /* what a row or a paper's line prepares for itself */
     bool whole;                       /* flows do not take half of each side */
     double answer[10];                /* what a row brought to the host */
 } bench_data;
@@ -179,8 +179,9 @@ double bench_reads_of(const char *row);
 
 /* By field; each ends with a NULL name. bench_fields are all of them. */
 extern const bench_row bench_rows_images[], bench_rows_register[], bench_rows_solvers[], bench_rows_surface[],
-    bench_rows_tensor[], bench_rows_sort[], bench_rows_anatomy[], bench_rows_flow[], bench_rows_epi[];
-enum { BENCH_FIELDS = 9 };
+    bench_rows_tensor[], bench_rows_sort[], bench_rows_anatomy[], bench_rows_flow[], bench_rows_epi[],
+    bench_rows_label[];
+enum { BENCH_FIELDS = 10 };
 extern const bench_row *const bench_fields[BENCH_FIELDS];
 
 /* Runs the row on small volumes, odd and even, with the kernels that are chosen or

@@ -69,7 +69,7 @@ CLVOX_API int clvox_apply_with(clvox_context *context, const clvox_volume *image
 typedef enum clvox_landing {
     CLVOX_LANDING_MEAN = 0, /* their mean by weight; outside where the weights are less than a thousandth of a voxel */
     CLVOX_LANDING_MASS      /* their sum, times the volume of a voxel of image over that of grid: the integral of
-                               image in mm^3 is kept, except for what lands outside grid */
+                               image in mm^3 is kept, except for what lands outside grid; float32 */
 } clvox_landing;
 
 /* Forward warping: carries every voxel of every frame of image, a volume of numbers, to

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many images at once: tables that list them, the folders of BIDS, lists of pairs, and lists of images to
- * resample.
+/* Many images at once: tables that list them, the folders of BIDS, lists of pairs, of images to resample, and
+ * of heads to label.
  *
  * Tables have a header and columns separated by tabs. A tab, a line end and a backslash in a field are
  * written \t, \n, \r and \\, and read back. Tables separated by commas (the header has no tab) are read as
@@ -14,6 +14,7 @@
 #include "clvox/apply.h"
 #include "clvox/atlas.h"
 #include "clvox/registration.h"
+#include "clvox/segment.h"
 #include "clvox/status.h"
 #include "clvox/tensor.h"
 
@@ -212,6 +213,74 @@ CLVOX_API int clvox_apply_list(clvox_apply_rows *rows, const clvox_apply_list_op
 
 /* Releases rows and sets *rows to NULL. NULL is legal. */
 CLVOX_API void clvox_apply_rows_destroy(clvox_apply_rows **rows);
+
+/* ---- lists of heads ---------------------------------------------------------- */
+
+typedef struct clvox_labelled_list clvox_labelled_list;
+
+/* A head to label, and what became of it. */
+typedef struct clvox_segment_row {
+    char *image;  /* a file */
+    char *output; /* what its files begin with; of derivatives what its volumes' do */
+    char **file;  /* those that it writes, the log last */
+    int files;
+    clvox_pair_state state;
+    char *message;            /* why it failed; NULL: it did not */
+    int atlases, labels;      /* that were used, and found; 0: not known */
+    double brain_ml, seconds; /* NAN: not known */
+} clvox_segment_row;
+
+typedef struct clvox_segment_rows {
+    clvox_segment_row *row;
+    int count;
+    char *list;    /* the table they come from; NULL: none */
+    char *summary; /* the table of the outcome */
+    int summary_written;
+    clvox_labelled_list *atlases; /* the library's */
+} clvox_segment_rows;
+
+/* How heads are labelled, and where their files go. Zero is a default of all but atlases and folder. */
+typedef struct clvox_segment_list_options {
+    size_t size; /* of this struct, as clvox_segment_list_defaults sets it */
+    const clvox_segment_options *segment; /* without progress; NULL: the defaults */
+    const char *atlases;     /* a table of at most CLVOX_SEGMENT_ATLASES: columns image, labels, mask */
+    const char *folder;      /* of the outputs; or */
+    const char *derivatives; /* a folder of BIDS derivatives, with names made from the heads' */
+    const char *summary;     /* a file; NULL: summary.tsv in the folder (of derivatives, in its logs) */
+    int no_clobber;          /* 1: a head of which a file is there fails */
+    int jobs;                /* heads that are written at once beside each; 0: the threads, at most 4 */
+    const char *head; /* the JSON object that logs begin with; NULL: program, version, date, device */
+    /* Lines for the user: level 0 what matters in any case, 1 remarks. NULL: none. */
+    clvox_log log;
+    /* Before each head and at each look at a metric, one thread at a time. Not 0: nothing more is begun. */
+    clvox_progress progress;
+    void *user;
+} clvox_segment_list_options;
+
+/* The size, and 0 for the rest. */
+CLVOX_API void clvox_segment_list_defaults(clvox_segment_list_options *options);
+
+/* The heads of a table: columns image and, unless options name derivatives, output. Images are not opened,
+ * the table of the atlases is read. Fails where two heads would write the same file, or one what another or
+ * an atlas is read from. On success *out is the caller's, for clvox_segment_rows_destroy. CLVOX_ERROR_FILE,
+ * CLVOX_ERROR_FORMAT and CLVOX_ERROR_DATA. */
+CLVOX_API int clvox_segment_rows_read(const char *table, const clvox_segment_list_options *options,
+                                      clvox_segment_rows **out);
+
+/* The same of rows whose image and output are set. */
+CLVOX_API int clvox_segment_rows_make(const clvox_segment_row *rows, int count,
+                                      const clvox_segment_list_options *options, clvox_segment_rows **out);
+
+/* Labels the heads that are not complete, and writes for each what `clvox segment` writes, its log last. The
+ * atlases are read once and stay in memory. Each context solves one head while its next is read and its last
+ * ones are written; contexts have to be of one model and driver. The outcome is in the rows and in the table
+ * rows->summary. CLVOX_ERROR_DATA where some failed or no atlas can be read, CLVOX_ERROR_STOPPED,
+ * CLVOX_ERROR_FILE where a disk is full; the same call then goes on. */
+CLVOX_API int clvox_segment_list(clvox_segment_rows *rows, const clvox_segment_list_options *options,
+                                 clvox_context *const *contexts, int count);
+
+/* Releases rows and sets *rows to NULL. NULL is legal. */
+CLVOX_API void clvox_segment_rows_destroy(clvox_segment_rows **rows);
 
 #ifdef __cplusplus
 }

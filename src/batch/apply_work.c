@@ -30,25 +30,31 @@ static void remark(cJSON *log, const clvox_hearer *hearer, const char *text)
         hearer->log(hearer->user, 1, text);
 }
 
-/* Says so where the grids show that a warp and an affine stand in the wrong order. */
-static void check_order(const clvox_apply_row *row, const clvox_apply_work *w, cJSON *log,
+/* Says so where the grids show that a warp and an affine stand in the wrong order. A chain leads from the
+ * reference to the image, forward the other way. */
+static void check_order(const clvox_apply_row *row, const clvox_apply_work *w, bool forward, cJSON *log,
                         const clvox_hearer *hearer)
 {
     char text[2048];
     const clvox_chain *chain = &w->chain;
+    const clvox_grid *first = &w->reference->grid, *last = &w->image->grid;
+    if (forward) {
+        first = &w->image->grid;
+        last = &w->reference->grid;
+    }
     if (chain->count != 2 || chain->transform[0]->is_warp == chain->transform[1]->is_warp ||
-        clvox_grid_equal(&w->image->grid, &w->reference->grid))
+        clvox_grid_equal(first, last))
         return;
     const int warp = chain->transform[0]->is_warp ? 0 : 1;
     const clvox_grid *grid = &chain->transform[warp]->warp->grid;
-    /* Named first it leads away from the reference, on whose grid it then lies; named last, from a space
-     * that the affine leads to. */
-    if (!clvox_grid_equal(grid, warp ? &w->reference->grid : &w->image->grid))
+    /* Named first it leads away from where the chain begins, on whose grid it then lies; named last, from a
+     * space that the affine leads to. */
+    if (!clvox_grid_equal(grid, warp ? first : last))
         return;
     snprintf(text, sizeof text,
              "%s lies on the grid of %s: it seems to belong %s; after a registration the chain is -t WARP -t "
              "AFFINE, and backwards -t AFFINE,-1 -t INVERSE_WARP (--pair PREFIX, --pair PREFIX --inverse)",
-             chain->word[warp], warp ? row->reference : row->input,
+             chain->word[warp], warp == forward ? row->input : row->reference,
              warp ? "first, before the affine" : "last, behind the affine's inverse");
     remark(log, hearer, text);
 }
@@ -100,7 +106,7 @@ int clvox_apply_solve(clvox_context *ctx, const clvox_apply_row *row, const clvo
         how = *o->apply;
     CLV_TRY(clvox_chain_invert(ctx, &w->chain, hearer));
     CLV_TRY(settle_image(row, o, w, log, hearer));
-    check_order(row, w, log, hearer);
+    check_order(row, w, o->forward, log, hearer);
     note_labels(row, o, w->image, log, hearer);
     if (!o->forward) {
         status = clvox_apply_with(ctx, w->image, grid, w->chain.link, w->chain.count, &how, &w->out);

@@ -56,19 +56,6 @@ static int copy(const char *from, char **out)
     return from && !*out ? out_of_memory() : CLVOX_OK;
 }
 
-/* A row's files begin with this, as -o is understood; messages begin with where. */
-static int name_prefix(const clvox_pairs_options *o, const char *where, const char *output, char **out)
-{
-    char prefix[PATH_MAX];
-    snprintf(prefix, sizeof prefix, *output == '/' ? "%.0s%s" : "%s/%s", o->folder, output);
-    size_t length = strlen(prefix);
-    if (prefix[length - 1] == '/' || length > PATH_MAX - 64)
-        return clvox_fail(CLVOX_ERROR_FORMAT, "%s: %s cannot begin the names of files", where, output);
-    while (prefix[length - 1] == '_' && prefix[length - 2] != '/')
-        prefix[--length] = 0;
-    return copy(prefix, out);
-}
-
 /* The names of its files, and those that it writes. */
 static int name_files(const making *m, clvox_pair *one)
 {
@@ -113,7 +100,7 @@ static int add(making *m, const char *where, const clvox_pair *from)
         return clvox_fail(CLVOX_ERROR_FORMAT, "%s: a pair needs a fixed and a moving image%s", where,
                           o->derivatives ? "" : ", and an output");
     if (!o->derivatives)
-        CLV_TRY(name_prefix(o, where, from->output, &one->output));
+        CLV_TRY(clv_places_prefix(o->folder, where, from->output, &one->output));
     CLV_TRY(copy(from->fixed, &one->fixed));
     CLV_TRY(copy(from->moving, &one->moving));
     CLV_TRY(copy(from->fixed_mask ? from->fixed_mask : o->fixed_mask, &one->fixed_mask));

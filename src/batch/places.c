@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "batch/places.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,6 +18,19 @@ typedef struct clv_place_output {
 static int out_of_memory(void)
 {
     return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+}
+
+int clv_places_prefix(const char *folder, const char *where, const char *typed, char **out)
+{
+    char prefix[PATH_MAX];
+    snprintf(prefix, sizeof prefix, *typed == '/' ? "%.0s%s" : "%s/%s", folder, typed);
+    size_t length = strlen(prefix);
+    if (prefix[length - 1] == '/' || length > PATH_MAX - 64)
+        return clvox_fail(CLVOX_ERROR_FORMAT, "%s: %s cannot begin the names of files", where, typed);
+    while (prefix[length - 1] == '_' && prefix[length - 2] != '/')
+        prefix[--length] = 0;
+    *out = strdup(prefix);
+    return *out ? CLVOX_OK : out_of_memory();
 }
 
 int clv_places_input(clv_places *p, const char *path)

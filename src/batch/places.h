@@ -10,6 +10,10 @@ typedef struct clv_places {
     int inputs, outputs;
 } clv_places;
 
+/* What the files of a row begin with: as typed, in the folder unless it begins with /, and without the _ that
+ * their ends have; the caller's. Messages begin with where. */
+int clv_places_prefix(const char *folder, const char *where, const char *typed, char **out);
+
 /* A file that is read; NULL, or not there: it counts for nothing. */
 int clv_places_input(clv_places *p, const char *path);
 

@@ -9,11 +9,11 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/options.h"
 #include "base/status.h"
+#include "batch/logs.h"
 #include "batch/pair.h"
 #include "batch/pairs.h"
 #include "batch/rows.h"
@@ -42,29 +42,11 @@ typedef struct job {
 
 /* ---- what is there already ----------------------------------------------- */
 
-static void add_file(cJSON *to, const char *name, const char *path)
-{
-    struct stat info = {0};
-    cJSON *file = path ? cJSON_AddArrayToObject(to, name) : NULL;
-    if (!file)
-        return;
-    char when[64] = "";
-    if (!stat(path, &info))
-        snprintf(when, sizeof when, "%lld %lld.%09ld", (long long)info.st_size,
-                 (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
-    cJSON_AddItemToArray(file, cJSON_CreateString(path));
-    cJSON_AddItemToArray(file, cJSON_CreateString(when));
-}
-
 /* All that a result hangs on, as one text; the caller's to free. NULL without memory. */
 static char *key_of(const work *w, const clvox_pair *one)
 {
     const clvox_pairs_options *o = w->options;
-    const clvox_device_limits *device = clvox_context_limits(w->first);
-    cJSON *key = cJSON_CreateObject(), *options = cJSON_AddObjectToObject(key, "options");
-    cJSON_AddStringToObject(key, "version", clvox_version());
-    cJSON_AddStringToObject(key, "device", device->name);
-    cJSON_AddStringToObject(key, "driver", device->driver);
+    cJSON *key = clv_key_begin(w->first), *options = cJSON_GetObjectItem(key, "options");
     cJSON_AddStringToObject(options, "preset", o->preset ? o->preset : "default");
     cJSON_AddBoolToObject(options, "picture", !o->no_picture);
     if (o->report)
@@ -77,27 +59,21 @@ static char *key_of(const work *w, const clvox_pair *one)
         clvox_record_fields(options, clvox_register_table(), &w->registration);
     if (w->registration.init == CLVOX_INIT_MATRIX)
         cJSON_AddItemToObject(options, "matrix", cJSON_CreateDoubleArray(&w->registration.matrix[0][0], 16));
-    add_file(key, "fixed", one->fixed);
-    add_file(key, "moving", one->moving);
-    add_file(key, "fixed_mask", one->fixed_mask);
-    add_file(key, "moving_mask", one->moving_mask);
-    add_file(key, "labels", one->labels);
-    add_file(key, "linear_fixed_mask", o->linear_fixed_mask);
-    add_file(key, "linear_moving_mask", o->linear_moving_mask);
+    clv_key_file(key, "fixed", one->fixed);
+    clv_key_file(key, "moving", one->moving);
+    clv_key_file(key, "fixed_mask", one->fixed_mask);
+    clv_key_file(key, "moving_mask", one->moving_mask);
+    clv_key_file(key, "labels", one->labels);
+    clv_key_file(key, "linear_fixed_mask", o->linear_fixed_mask);
+    clv_key_file(key, "linear_moving_mask", o->linear_moving_mask);
     for (int k = 0; k < CLVOX_MAX_LEVELS; k++) {
-        add_file(key, "level_fixed_mask", o->level_fixed_mask[k]);
-        add_file(key, "level_moving_mask", o->level_moving_mask[k]);
+        clv_key_file(key, "level_fixed_mask", o->level_fixed_mask[k]);
+        clv_key_file(key, "level_moving_mask", o->level_moving_mask[k]);
     }
-    add_file(key, "initial_warp", o->initial_warp);
+    clv_key_file(key, "initial_warp", o->initial_warp);
     char *printed = cJSON_PrintUnformatted(key);
     cJSON_Delete(key);
     return printed;
-}
-
-static double number_of(const cJSON *result, const char *name)
-{
-    const cJSON *item = cJSON_GetObjectItem(result, name);
-    return cJSON_IsNumber(item) ? item->valuedouble : NAN;
 }
 
 /* Takes over what the log of a pair says of it. */
@@ -105,11 +81,11 @@ static void take_result(clvox_pair *one, const cJSON *log)
 {
     const cJSON *result = cJSON_GetObjectItem(log, "result"), *doubt;
     char doubts[256] = "";
-    one->metric_before = number_of(result, "metric_before");
-    one->metric_after = number_of(result, "metric_after");
-    one->ncc = number_of(result, "ncc_after");
-    one->folded = number_of(cJSON_GetObjectItem(result, "jacobian"), "folded");
-    one->seconds = number_of(log, "seconds");
+    one->metric_before = clv_log_number(result, "metric_before");
+    one->metric_after = clv_log_number(result, "metric_after");
+    one->ncc = clv_log_number(result, "ncc_after");
+    one->folded = clv_log_number(cJSON_GetObjectItem(result, "jacobian"), "folded");
+    one->seconds = clv_log_number(log, "seconds");
     cJSON_ArrayForEach(doubt, cJSON_GetObjectItem(result, "suspicions"))
         snprintf(doubts + strlen(doubts), sizeof doubts - strlen(doubts), "%s%s", *doubts ? "," : "",
                  cJSON_IsString(doubt) ? doubt->valuestring : "");
@@ -117,48 +93,17 @@ static void take_result(clvox_pair *one, const cJSON *log)
     one->suspicions = strdup(doubts);
 }
 
-/* Whether an earlier result is one of these inputs and options. any_device: by whatever device. */
-static bool is_same_key(const char *before, const char *key, bool any_device)
-{
-    if (!any_device)
-        return !strcmp(before, key);
-    cJSON *was = cJSON_Parse(before), *is = cJSON_Parse(key);
-    for (int k = 0; k < 2; k++) {
-        cJSON_DeleteItemFromObject(k ? was : is, "device");
-        cJSON_DeleteItemFromObject(k ? was : is, "driver");
-    }
-    const bool same = was && is && cJSON_Compare(was, is, true);
-    cJSON_Delete(was);
-    cJSON_Delete(is);
-    return same;
-}
-
-/* Whether the pair's log, which is written last, is of this run's options and inputs, and its files are
- * there. */
+/* Whether the pair's log is of this run's options and inputs. */
 static bool is_present(const work *w, clvox_pair *one)
 {
-    char path[PATH_MAX], *text = NULL, *key = NULL;
-    size_t size;
-    bool same = false;
-    struct stat info;
-    if (stat(clvox_pair_path(one->names, CLVOX_PAIR_LOG, path), &info) ||
-        clvox_file_read(path, (size_t)64 << 20, &text, &size) < 0)
-        return false;
-    cJSON *log = cJSON_Parse(text);
-    const cJSON *before = cJSON_GetObjectItem(log, "pair"), *file,
-                *files = cJSON_GetObjectItem(log, "outputs");
-    key = key_of(w, one);
-    same = key && cJSON_IsString(before) && cJSON_IsArray(files) &&
-           is_same_key(before->valuestring, key, w->options->any_device);
-    if (same)
-        cJSON_ArrayForEach(file, files) same =
-            same && cJSON_IsString(file) && !access(file->valuestring, F_OK);
-    if (same)
+    char path[PATH_MAX], *key = key_of(w, one);
+    clvox_pair_path(one->names, CLVOX_PAIR_LOG, path);
+    cJSON *log = key ? clv_log_complete(path, "pair", key, w->options->any_device) : NULL;
+    if (log)
         take_result(one, log);
     cJSON_Delete(log);
     cJSON_free(key);
-    free(text);
-    return same;
+    return log != NULL;
 }
 
 /* ---- other processes ------------------------------------------------------ */
@@ -334,39 +279,6 @@ static void sweep(const work *w)
                 clvox_sweep_beside(clvox_pair_path(l->pair[i].names, files[k], path), swept);
 }
 
-/* The first device's name and driver tell what is complete, for all of them. */
-static int check_devices(clvox_context *const *contexts, int count)
-{
-    const clvox_device_limits *first = clvox_context_limits(contexts[0]);
-    for (int i = 1; i < count; i++) {
-        const clvox_device_limits *other = clvox_context_limits(contexts[i]);
-        if (strcmp(first->name, other->name) != 0 || strcmp(first->driver, other->driver) != 0)
-            return clvox_fail(
-                CLVOX_ERROR_DEVICE,
-                "the devices of a list must be of one model and driver; here are %s (%s) and %s (%s)",
-                first->name, first->driver, other->name, other->driver);
-    }
-    return CLVOX_OK;
-}
-
-/* The logs of all pairs begin with this. */
-static cJSON *head_of(const clvox_pairs_options *o, const clvox_context *ctx)
-{
-    char date[32];
-    const time_t now = time(NULL);
-    struct tm parts;
-    if (o->head)
-        return cJSON_Parse(o->head);
-    cJSON *log = cJSON_CreateObject();
-    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &parts));
-    cJSON_AddStringToObject(log, "program", "clvox");
-    cJSON_AddStringToObject(log, "version", clvox_version());
-    cJSON_AddStringToObject(log, "verb", "register");
-    cJSON_AddStringToObject(log, "date", date);
-    clvox_record_device(log, ctx);
-    return log;
-}
-
 static void find_present(work *w)
 {
     for (int i = 0; i < w->pairs->count; i++) {
@@ -395,12 +307,8 @@ int clvox_register_list(clvox_pairs *l, const clvox_pairs_options *o, clvox_cont
     w.first = contexts[0];
     w.registration = clv_pairs_registration(o);
     l->summary_written = l->page_written = 0;
-    CLV_TRY(check_devices(contexts, count));
-    head = head_of(o, w.first);
-    if (!head) {
-        status = clvox_fail(CLVOX_ERROR_ARGUMENT, "the head of the pairs' logs is no JSON object");
-        goto end;
-    }
+    CLV_TRY(clv_rows_check(contexts, count));
+    CLV_TRY(clv_log_head(o->head, "register", w.first, &head));
     w.head = head;
     find_present(&w);
     w.rows = (clv_rows){.noun = "pair",

@@ -191,6 +191,20 @@ static void *solve_on_device(void *user)
     return NULL;
 }
 
+int clv_rows_check(clvox_context *const *contexts, int count)
+{
+    const clvox_device_limits *first = clvox_context_limits(contexts[0]);
+    for (int i = 1; i < count; i++) {
+        const clvox_device_limits *other = clvox_context_limits(contexts[i]);
+        if (strcmp(first->name, other->name) != 0 || strcmp(first->driver, other->driver) != 0)
+            return clvox_fail(
+                CLVOX_ERROR_DEVICE,
+                "the devices of a list must be of one model and driver; here are %s (%s) and %s (%s)",
+                first->name, first->driver, other->name, other->driver);
+    }
+    return CLVOX_OK;
+}
+
 int clv_rows_make(const clv_rows *rows, clvox_context *const *contexts, int count)
 {
     int started = 1;

@@ -32,6 +32,10 @@ typedef struct clv_rows {
     void *user;
 } clv_rows;
 
+/* CLVOX_ERROR_DEVICE where contexts are not of one model and driver, by which a later run knows what is
+ * complete. */
+int clv_rows_check(clvox_context *const *contexts, int count);
+
 /* Makes the rows on all contexts. CLVOX_OK also where rows failed or a disk is full, CLVOX_ERROR_STOPPED
  * where progress said so. */
 int clv_rows_make(const clv_rows *rows, clvox_context *const *contexts, int count);

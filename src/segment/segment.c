@@ -305,8 +305,9 @@ static int make_mask(const clvox_segmentation *s, const fused *f, clvox_volume *
 {
     int status = CLVOX_OK;
     const size_t n = clvox_grid_voxels(&s->head->grid);
-    CLV_TRY(clvox_volume_create(&s->head->grid, 1, CLVOX_KIND_LABEL, out));
+    CLV_TRY(clvox_volume_create(&s->head->grid, 1, CLVOX_KIND_SCALAR, out));
     (*out)->type = CLVOX_TYPE_UINT8;
+    (*out)->hint = CLVOX_LABELS_MASK;
     for (size_t i = 0; i < n; i++)
         (*out)->data[i] = f->out[i] != CLV_FUSE_NONE && f->names.name[f->out[i]] != 0;
     status = clv_brain_fill(*out, f->of == LABELS ? CLOSE_MM : 0);

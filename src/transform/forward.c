@@ -252,7 +252,8 @@ int clvox_forward(clvox_context *context, const clvox_volume *image, const clvox
     CLV_TRY(clv_field_check(grid));
     CLV_TRY(clv_field_check(&image->grid));
     CLV_TRY(clvox_volume_create(grid, image->frames, image->kind, &made));
-    made->type = image->type;
+    /* Sums have shares of whole numbers. */
+    made->type = landing == CLVOX_LANDING_MASS ? CLVOX_TYPE_FLOAT32 : image->type;
     made->frame_seconds = image->frame_seconds;
     CLV_TRY(clv_chain_make(context, links, count, &chain));
     CLV_TRY(clv_chain_field(context, &chain, &image->grid, &field, matrix));

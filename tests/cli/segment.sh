@@ -15,6 +15,8 @@ for end in labels.nii.gz mask.nii.gz confidence.nii.gz volumes.tsv report.html; 
 head -n 1 s_volumes.tsv | grep -q "^label	voxels	mm3	confidence$" || complain "other columns"
 json s.json 'len(j["atlases"]) == 2 and j["atlases"][0]["ncc"] > .8 and j["result"]["atlases"] == 2 and j["options"]["method"]'
 exits 0 clvox compare --labels s_labels.nii.gz a_fixed_labels.nii.gz
+exits 0 clvox apply --forward --mass -i s_mask.nii.gz -r a_fixed.nii.gz -o mass.nii.gz # a mask is no label map
+exits 0 clvox info mass.nii.gz; prints 'float32'
 
 begin "every method, of which joint is the default, with the same bits again"
 for method in majority local patch joint; do
@@ -39,7 +41,44 @@ exists out/dataset_description.json; absent out/sub-01/anat/sub-01_dseg.nii.gz
 exits 0 clvox segment -i sub-01_T1w.nii.gz --atlases atlases.tsv --preset quick --bids-derivatives out -q
 exists out/sub-01/anat/sub-01_dseg.nii.gz; exists out/sub-01/anat/sub-01_dseg.json
 
+begin "heads of a list have the files of single commands; one that fails is a row, and a run goes on where it was stopped"
+tab=$(printf '\t')
+status() { awk -F "$tab" -v o="$1" '$2 == o { print $3 }' out/list/summary.tsv; }
+summary_says() { [ "$(status "out/list/$1")" = "$2" ] || complain "$1 is '$(status "out/list/$1")', not $2"; }
+printf 'image\tlabels\nnowhere.nii.gz\tnone.nii.gz\na_moving.nii.gz\ta_moving_labels.nii.gz\n' > few.tsv # as of l_labels.nii.gz
+printf 'output\tage\timage\ndeep/a_\t3\ta_fixed.nii.gz\ngone\t4\tnothing.nii.gz\n' > heads.tsv
+list="--list heads.tsv --atlases few.tsv -o out/list --preset quick"
+exits 1 clvox segment $list
+says '2 heads, 0 of them complete'; says 'out/list/gone: failed: .*nothing.nii.gz'; says '1 of 2 heads failed; out/list/summary.tsv'
+prints '1 done, 0 present, 1 failed'; summary_says deep/a done; summary_says gone failed; absent out/list/gone.json
+[ "$(grep -c 'left out: nowhere.nii.gz' log/err)" = 1 ] || complain "an atlas that is lost is not said once for all heads"
+for end in labels.nii.gz mask.nii.gz confidence.nii.gz volumes.tsv; do cmp -s out/list/deep/a_$end l_$end || complain "a_$end differs"; done
+exists out/list/deep/a_report.html
+json out/list/deep/a.json 'len(j["inputs"]) == 3 and len(j["outputs"]) == 5 and "nowhere" in j["atlases"][0]["failed"]'
+touch -d 2001-01-01 out/list/deep/a_mask.nii.gz; cp a_fixed.nii.gz nothing.nii.gz
+exits 0 clvox segment $list --json log/l.json; summary_says deep/a present; summary_says gone done
+json log/l.json 'j["result"] == {"heads": 2, "done": 1, "present": 1, "failed": 0}'
+[ "$(date -r out/list/deep/a_mask.nii.gz +%Y)" = 2001 ] || complain "a complete head was written again"
+exits 1 clvox segment $list --method majority --no-clobber; says 'exists, and --no-clobber keeps it'
+rm out/list/gone_mask.nii.gz; touch few.tsv
+exits 0 clvox segment $list; prints '1 done, 1 present, 0 failed'
+printf 'image\nsub-01_T1w.nii.gz\n' > bids.tsv
+exits 0 clvox segment --list bids.tsv --atlases brains.tsv --preset quick --bids-derivatives listed -q; quiet
+for name in sub-01/anat/sub-01_desc-brain_mask.json sub-01/figures/sub-01_desc-segment.html logs/sub-01_desc-segment.json logs/summary.tsv; do
+    exists listed/$name
+done
+grep -q "listed/sub-01/anat/sub-01${tab}done${tab}1${tab}0$tab" listed/logs/summary.tsv || complain "another summary"
+
 begin "misuse and bad lists are one sentence"
+exits 2 clvox segment --list heads.tsv -i a_fixed.nii.gz --atlases few.tsv -o e; says '--list names the heads'
+exits 2 clvox segment --list heads.tsv --atlases few.tsv; says '-o DIR is missing'
+exits 2 clvox segment -i a_fixed.nii.gz --atlases few.tsv -o e --jobs 2; says '--jobs belongs to --list'
+printf 'image\toutput\na_fixed.nii.gz\tx\nb_fixed.nii.gz\tx_\n' > bad.tsv
+exits 1 clvox segment --list bad.tsv --atlases few.tsv -o e; one_sentence; says 'two heads have the output e/x'; absent e
+printf 'image\na_fixed.nii.gz\n' > bad.tsv
+exits 1 clvox segment --list bad.tsv --atlases few.tsv -o e; one_sentence; says 'no column .output'
+printf 'image\tlabels\nlost.nii.gz\tlost.nii.gz\n' > bad.tsv
+exits 1 clvox segment --list heads.tsv --atlases bad.tsv -o e -q; one_sentence; says 'none of its 1 atlases'; absent e/deep
 exits 2 clvox segment --atlases atlases.tsv -o e; says '-i HEAD is missing'
 exits 2 clvox segment -i a_fixed.nii.gz -o e; says '--atlases LIST is missing'
 exits 2 clvox segment -i a_fixed.nii.gz --atlases atlases.tsv; says '-o PREFIX is missing'

@@ -92,6 +92,9 @@ chain="clvox apply -i p_fixed.nii.gz -r small.nii -o x.nii -t"
 exits 0 $chain q_affine.txt,-1 -t q_inverse_warp.nii.gz; quiet
 exits 0 $chain q_inverse_warp.nii.gz -t q_affine.txt,-1; one_sentence; says 'it seems to belong last'
 exits 0 $chain q_warp.nii.gz -t q_affine.txt; one_sentence; says 'pair PREFIX --inverse'
+chain="clvox apply --forward -i small.nii -r p_fixed.nii.gz -o x.nii -t"
+exits 0 $chain q_affine.txt,-1 -t q_inverse_warp.nii.gz; quiet
+exits 0 $chain q_inverse_warp.nii.gz -t q_affine.txt,-1; one_sentence; says 'lies on the grid of p_fixed.nii.gz: it seems to belong last'
 rm x.nii
 
 begin "--frame takes one volume of a series"

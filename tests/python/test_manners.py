@@ -154,7 +154,8 @@ def signatures():
         for key, row in rows.items():
             hint = str(typed.get(key))
             assert key == "init" or ("bool" in hint) == (row.type == "flag"), (verb, key, hint)
-    for verb, function in (("register", clvox.register_list), ("atlas", clvox.atlas_regression), ("atlas", clvox.atlas_plan)):
+    for verb, function in (("register", clvox.register_list), ("segment", clvox.segment_list), ("atlas", clvox.atlas_regression),
+                           ("atlas", clvox.atlas_plan)):
         assert set(_options.OF[verb].__annotations__) <= set(inspect.signature(function).parameters), function
     v = ball()
     for wrong in ({"metric": 2}, {"deform": 2}, {"linear": True}, {"metric": ("mi", 2)}):

@@ -417,6 +417,14 @@ def segmentation():
     assert np.array_equal(same.labels.data, clvox.read("p_moving_labels.nii.gz").data) and same.confidence.data.min() == 1
     brain = clvox.segment("p_moving.nii.gz", atlas[0], masks=atlas[1], registered=True)
     assert brain.labels is None and brain.mask.data.max() == 1
+    heads = [("p_fixed.nii.gz", "a_"), {"image": "gone.nii.gz", "output": "b"}]
+    made = clvox.segment_list(heads, "atlases.tsv", "labelled", preset="quick")
+    assert [head.state for head in made] == ["done", "failed"] and "gone.nii.gz: cannot be opened" in made[1].message
+    assert made[0].output == "labelled/a" and made[0].files[-1] == "labelled/a.json" and made[0].atlases == 1 and made[0].labels == 4
+    assert equal(clvox.read("labelled/a_labels.nii.gz"), "g_labels.nii.gz")
+    assert clvox.segment_list(heads[:1], "atlases.tsv", "labelled", preset="quick")[0].state == "present"
+    refused(["no age"], clvox.segment_list, [{"image": "a", "age": "b"}], "atlases.tsv", "labelled")
+    refused(["two heads have the output"], clvox.segment_list, heads[:1] * 2, "atlases.tsv", "labelled")
     refused(["2 maps"], clvox.segment, "p_fixed.nii.gz", atlas[0], atlas[1] * 2)
     refused(["another grid"], clvox.segment, "p_fixed.nii.gz", [clvox.phantom.image("ball", (9, 8, 7))], atlas[1], registered=True)
 

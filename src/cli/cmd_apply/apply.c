@@ -59,7 +59,7 @@ int cmd_apply(command *cli, int argc, char **argv)
          CLVOX_GROUP_QUALITY},
         {"output-type", 0, CLI_CHOICE, &output, "auto|input|float|double|short|ushort|uchar|int",
          "voxel type of OUT, except for labels; input: as in IMAGE; auto: as in IMAGE, but float if IMAGE is "
-         "scaled",
+         "scaled, and with --mass",
          CLVOX_GROUP_QUALITY},
         {"reorient", 0, CLI_CHOICE, &reorient, "auto|fs|ppd|none",
          "how to reorient tensors and vectors: fs (finite strain) or ppd (preservation of principal "

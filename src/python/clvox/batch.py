@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many images at once: lists of pairs, lists of images to resample, and what a template will take."""
+"""Many images at once: lists of pairs, of images to resample and of heads to label, and what a template will take."""
 from __future__ import annotations
 
 import ctypes
@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Optional, Sequence, Union
 from . import _abi, _results
 from ._library import (Context, Contexts, Error, Progress, Result, Watcher, call, context_or_own, lib, option_texts, set_options, sized,
                        values, with_options, word)
-from ._options import AtlasOptions, RegisterOptions
+from ._options import AtlasOptions, RegisterOptions, SegmentOptions
 from ._typing import Unpack
 from .registration import for_levels, preset
 from .template import Subjects, _opened, _Run
@@ -215,6 +215,77 @@ def apply_list(images: Union[Path, Sequence[Union[Sequence[Any], Dict[str, Any]]
                         state=lib.clvox_pair_state_name(row.state).decode(), message=_name(row.message)) for row in rows]
     finally:
         lib.clvox_apply_rows_destroy(found)
+
+
+_HEAD = ("image", "output")
+
+
+class Labelled(Result):
+    """A head of segment_list(): image, output (what its files begin with); files (those that it writes); state ("done", "present": an
+    earlier run has made it, "failed", "waiting"); message (why it failed, or None); atlases (that were used) and labels (0: not known);
+    brain_ml and seconds (NaN: not known)."""
+    image: str
+    output: str
+    files: List[str]
+    state: str
+    message: Optional[str]
+    atlases: int
+    labels: int
+    brain_ml: float
+    seconds: float
+
+
+def _heads(heads: Any, struct: Any, found: Any) -> None:
+    """The list of a table, or of dictionaries and sequences."""
+    if isinstance(heads, (str, os.PathLike)):
+        call(lib.clvox_segment_rows_read, os.fsencode(heads), struct, found)
+        return
+    rows = (_abi.clvox_segment_row * max(len(heads), 1))()
+    for row, head in zip(rows, heads):
+        head = head if isinstance(head, dict) else dict(zip(_HEAD, head))
+        strange = [key for key in head if key not in _HEAD]
+        if strange:
+            raise Error(f"segment_list: a head has no {strange[0]}; it has {', '.join(_HEAD)}", kind=TypeError)
+        for key, path in head.items():
+            setattr(row, key, _text(path))
+    call(lib.clvox_segment_rows_make, rows, len(heads), struct, found)
+
+
+@with_options("segment")
+def segment_list(heads: Union[Path, Sequence[Union[Sequence[Path], Dict[str, Path]]]], atlases: Path, folder: Optional[Path] = None, *,
+                 derivatives: Optional[Path] = None, summary: Optional[Path] = None, clobber: bool = True, jobs: int = 0,
+                 progress: Watcher = None, context: Union[Context, Contexts, None] = None,
+                 **options: Unpack[SegmentOptions]) -> List[Labelled]:
+    """Labels many files by the same atlases, and writes for each what `clvox segment --list` writes. What an earlier run has made from
+    the same files by the same options stays as it is.
+
+    heads: a table with the columns image and output; or a list of dictionaries or sequences of these. atlases: a table with the columns
+    image, labels and mask. folder: of the outputs. derivatives: instead of it, a folder of BIDS derivatives. summary: the table of the
+    outcome (None: summary.tsv in the folder). clobber: False: a head of which a file is there fails. jobs: heads written at once beside
+    each that is labelled (0: the threads, at most 4). context: with Contexts several devices share the heads. progress: called with a
+    Step; what it raises stops, and the same call then goes on. True: a bar on standard error.
+    Returns a Labelled for each; of those that failed the message says why."""
+    how = _abi.clvox_segment_options()
+    lib.clvox_segment_defaults(how)
+    set_options("segment", options, how)
+    callback = Progress(progress)
+    struct = sized(_abi.clvox_segment_list_options, segment=ctypes.pointer(how), atlases=_text(atlases), folder=_text(folder),
+                   derivatives=_text(derivatives), summary=_text(summary), no_clobber=not clobber, jobs=jobs, progress=callback.pointer)
+    found = ctypes.POINTER(_abi.clvox_segment_rows)()
+    _heads(heads, struct, found)
+    try:
+        handles, count = _contexts(context)
+        try:
+            callback.call(lib.clvox_segment_list, found, struct, handles, count)
+        except Error as error:
+            if error.status != _abi.CLVOX_ERROR_DATA or not found[0].summary_written:  # of heads that failed, their rows say so
+                raise
+        rows = [found[0].row[i] for i in range(found[0].count)]
+        return [Labelled(image=_name(row.image), output=_name(row.output), files=[_name(row.file[i]) for i in range(row.files)],
+                         state=lib.clvox_pair_state_name(row.state).decode(), message=_name(row.message), atlases=row.atlases,
+                         labels=row.labels, brain_ml=row.brain_ml, seconds=row.seconds) for row in rows]
+    finally:
+        lib.clvox_segment_rows_destroy(found)
 
 
 class Plan(_results.AtlasPlan):

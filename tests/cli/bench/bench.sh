@@ -12,7 +12,8 @@ exits 0 clvox bench --size 16 --seconds 0.001 --json log/b.json
 fits log/b.json
 prints '^copy  '; prints '^fluid iteration'; prints '^register syn default'
 names log/b.json kernels '"warp linear", "force", "gaussian 1.7 field", "energy", "mppca 64 volumes", "level distance 8",
-    "flow forward, 10 steps", "flow adjoint, 10 steps", "lddmm iteration, 10 steps", "shooting iteration, 10 steps"'
+    "flow forward, 10 steps", "flow adjoint, 10 steps", "lddmm iteration, 10 steps", "shooting iteration, 10 steps",
+    "label weights, 8 atlases", "label vote, 8 atlases", "label vote by patches, 8 atlases"'
 names log/b.json nlm '"patch average", "pruned, noise 0.3"'
 names log/b.json pipelines '"register syn quick", "register unbiased default", "recast nearby", "tensor fit, denoise, measures", "surface denoise"'
 json log/b.json '{"copy", "multiply-add fp32", "local memory", "atomics, one counter", "launch", "upload, pinned"} <= {c["name"] for c in j["ceilings"]}'
