@@ -124,6 +124,7 @@ typedef struct clvox_pairs_options {
      * in their names. 0: all pairs. */
     int shard, shards;
     int any_device; /* 1: a result of another device or driver counts as present, too */
+    const char *names; /* table of the labels' names (label or index, and name) for the pages; NULL: none */
 } clvox_pairs_options;
 
 /* The size, and 0 for the rest. */

@@ -136,7 +136,7 @@ static int write_page(command *cli, const request *r, const clvox_epi_result *re
     if (r->anatomy)
         layer[count++] = (clvox_report_layer){"anatomy", r->other, CLVOX_REPORT_GREY, 0};
     layer[count++] = (clvox_report_layer){"field", result->field, CLVOX_REPORT_SIGNED, 1};
-    layer[count++] = (clvox_report_layer){"piled up", result->pile_up, CLVOX_REPORT_OUTLINES, 1};
+    layer[count++] = (clvox_report_layer){"piled up", result->pile_up, CLVOX_REPORT_MASK, 1};
     clvox_report_section(page, "Images");
     clvox_report_images(page, layer, count, NULL);
     clvox_report_section(page, "Figures");

@@ -12,6 +12,7 @@
 #include "clvox/batch.h"
 #include "clvox/command/bids.h"
 #include "clvox/command/derivative.h"
+#include "clvox/command/label_names.h"
 #include "clvox/command/table.h"
 #include "clvox/compare.h"
 #include "clvox/files.h"
@@ -36,16 +37,17 @@ typedef struct listed {
 } listed;
 
 typedef struct request {
-    const char *head, *list, *prefix, *derivatives;
+    const char *head, *list, *names, *prefix, *derivatives;
     const char *given[CLVOX_MAX_OPTIONS];
     clvox_segment_options options;
     listed *atlas;
     int count;
 } request;
 
-/* Label, voxels, volume and mean confidence of each label. */
+/* Label, name, voxels, volume and mean confidence of each label. */
 typedef struct volumes {
     clvox_label_measure *row;
+    char **name; /* NULL: there is no table of names */
     double *confidence;
     int count;
 } volumes;
@@ -211,9 +213,14 @@ static int measure(const clvox_segment_result *result, volumes *v)
 static void print_volumes(FILE *to, const void *what)
 {
     const volumes *v = what;
-    fprintf(to, "label\tvoxels\tmm3\tconfidence\n");
+    fprintf(to, "label\t%svoxels\tmm3\tconfidence\n", v->name ? "name\t" : "");
     for (int i = 0; i < v->count; i++) {
-        fprintf(to, "%" PRId64 "\t%zu", v->row[i].label, v->row[i].voxels);
+        fprintf(to, "%" PRId64 "\t", v->row[i].label);
+        if (v->name) {
+            clvox_table_fields(to, (const char *const[]){v->name[i] ? v->name[i] : "n/a"}, 1);
+            fputc('\t', to);
+        }
+        fprintf(to, "%zu", v->row[i].voxels);
         clvox_table_number(to, "%.8g", v->row[i].mm3);
         clvox_table_number(to, "%.4f", v->confidence[i]);
         fputc('\n', to);
@@ -238,12 +245,14 @@ static int write_page(command *cli, const request *r, const clvox_volume *head,
     const cJSON *one;
     snprintf(title, sizeof title, "Segmentation: %.290s", clvox_page_name(r->head));
     CLI_TRY(cli_page_begin(cli, title, &page));
+    if (r->names)
+        CLI_TRY(clvox_label_names_show(r->names, page));
     layers[count++] = (clvox_report_layer){"head", head, CLVOX_REPORT_GREY, 0};
     layers[count++] = (clvox_report_layer){"confidence", result->confidence, CLVOX_REPORT_GREY, 0};
     if (result->labels)
         layers[count++] = (clvox_report_layer){"labels", result->labels, CLVOX_REPORT_OUTLINES, 0};
     layers[count++] =
-        (clvox_report_layer){"brain", result->mask, CLVOX_REPORT_OUTLINES, result->labels != NULL};
+        (clvox_report_layer){"brain", result->mask, CLVOX_REPORT_MASK, result->labels != NULL};
     clvox_report_section(page, "Images");
     clvox_report_images(page, layers, count, result->mask);
     clvox_report_section(page, "Confidence");
@@ -335,6 +344,10 @@ static int run(command *cli, request *r)
     if (!p)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLI_TRY(read_list(cli, r));
+    if (r->names)
+        CLI_TRY(cli_claim_input(cli, r->names));
+    if (r->names)
+        CLI_TRY(clvox_label_names_check(r->names));
     CLI_TRY(name_files(cli, r, p));
     CLI_TRY(cli_load(cli, &(cli_input){r->head, &head, 0}, 1, NULL, NULL, true));
     clvox_record_fields(cJSON_AddObjectToObject(cli->log, "options"), clvox_segment_table(), &r->options);
@@ -350,6 +363,8 @@ static int run(command *cli, request *r)
     CLI_TRY(status);
     if (result.labels)
         CLI_TRY(measure(&result, &v));
+    if (result.labels && r->names)
+        CLI_TRY(clvox_label_names_read(r->names, v.row, v.count, &v.name));
     report(cli, &result, &v);
     CLI_TRY(write_files(cli, r, p, &result, &v));
     snprintf(path, sizeof path, "%s%s", r->prefix, p->end[PAGE]);
@@ -364,6 +379,7 @@ end:
         free(r->atlas[i].mask);
     }
     free(r->atlas);
+    clvox_label_names_free(&v.name, v.count);
     free(v.confidence);
     free(p);
     clvox_label_measure_destroy(&v.row);
@@ -380,6 +396,10 @@ int cmd_segment(command *cli, int argc, char **argv)
         {"image", 'i', CLI_TEXT, &r.head, "HEAD", "the head", .basic = true},
         {"atlases", 0, CLI_TEXT, &r.list, "LIST",
          "table of the atlases: columns image, labels and, if there are, mask", .basic = true},
+        {"names", 0, CLI_TEXT, &r.names, "TABLE",
+         "names of the labels for the table of volumes and the page: columns label (or index) and name, .tsv "
+         "or .csv",
+         .basic = true},
         {"output", 'o', CLI_PREFIX, &r.prefix, "PREFIX", "prefix of the output files", .basic = true},
         {"bids-derivatives", 0, CLI_FOLDER, &r.derivatives, "DIR",
          "instead of -o: write into this folder of BIDS derivatives, under names made from the head's",

@@ -19,7 +19,7 @@ from browser import Browser, Cases, chromium_or_skip, unless
 
 # What keys and the mouse do, driven one after another once the pictures are there, and how all is laid out.
 DRIVE = """<script>
-const found = [], say = (...words) => found.push(words.join(' ')), root = document.documentElement
+const found = [], hovers = [], say = (...words) => found.push(words.join(' ')), root = document.documentElement
 const numbers = colour => colour.match(/[\\d.]+/g).map(Number)
 const light = ([r, g, b]) => [r, g, b].map(v => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
   .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0)
@@ -63,14 +63,24 @@ function drive() {
       key(first, 'f')
       if (!viewer.querySelector('input[data-mode=one]').checked) say('f does not end')
     }
-    const overlays = viewer.querySelectorAll('input[data-over]').length
+    const here = viewer.querySelector('.here')?.textContent
+    const overlays = viewer.querySelectorAll('input[data-over]').length, spot = first.getBoundingClientRect()
+    for (let i = 1; i < 12; i++) for (let k = 1; k < 12; k++) {
+      first.dispatchEvent(new PointerEvent('pointermove', {bubbles: true, clientX: spot.left + spot.width * i / 12,
+        clientY: spot.top + spot.height * k / 12}))
+      const tip = viewer.querySelector('.tip')
+      hovers.push([i / 12, k / 12, tip.hidden ? '' : tip.textContent])
+      if (!tip.hidden && (tip.getBoundingClientRect().right > innerWidth || tip.getBoundingClientRect().left < 0)) say('a name leaves the page')
+    }
+    first.dispatchEvent(new PointerEvent('pointerleave', {}))
+    if (!viewer.querySelector('.tip').hidden) say('a name stays')
     if (viewer.querySelector('.keys').textContent.includes(' o outlines')) changes('o', () => key(first, 'o'))
     if (viewer.querySelector('.keys').textContent.includes(' j colours')) changes('j', () => key(first, 'j'))
     changes('c', () => key(first, 'c'))
     const box = first.getBoundingClientRect()
     changes('a click', () => first.dispatchEvent(new PointerEvent('pointerdown', {pointerId: 1, bubbles: true, buttons: 1,
       clientX: box.left + box.width * .3, clientY: box.top + box.height * .3})), second)
-    window.seen = {images, overlays, slices: [...sliders].map(s => +s.max + 1), widths: [first, second, third].map(c => c.clientWidth),
+    window.seen = {hovers, at, here, images, overlays, slices: [...sliders].map(s => +s.max + 1), widths: [first, second, third].map(c => c.clientWidth),
       tops: [first, second, third].map(c => Math.round(c.getBoundingClientRect().top))}
   }
   for (const e of document.querySelectorAll('h1,p,li,th,td,dt,dd,caption,figcaption,a,label,legend,output'))
@@ -123,6 +133,33 @@ with open('maps.tsv', 'w') as table:
         open('m%d.nii' % s, 'wb').write(bytes(head) + struct.pack('<%df' % n, *values))
         print('m%d.nii' % s, ('control', 'patient')[s % 2], sep='\\t', file=table)
 """
+
+def named(page, labels, names=None):
+    """What is wrong with the names that seen["seen"] has where the pointer was: a function of seen, for a label map
+    without rotation."""
+    with open(page, encoding="utf-8") as file:
+        text = file.read()
+    view = json.loads(text.split('application/json">')[1].split("</script>")[0])
+    with gzip.open(labels) as file:
+        raw = file.read()
+    nx, ny, nz = struct.unpack_from("<3h", raw, 42)
+    kind = {2: "B", 4: "h", 8: "i", 16: "f"}[struct.unpack_from("<h", raw, 70)[0]]
+    rows = [struct.unpack_from("<4f", raw, 280 + 16 * a) for a in range(3)]
+    start = int(struct.unpack_from("<f", raw, 108)[0])
+
+    def wrong(seen):
+        out, any_name = [], False
+        for across, down, said in seen["seen"]["hovers"]:
+            at = [view["size"][0] - 1 - int(across * view["size"][0]), view["size"][1] - 1 - int(down * view["size"][1]), seen["seen"]["at"]]
+            mm = [view["first"][a] + at[a] * view["step"][a] for a in range(3)]
+            x, y, z = (round((mm[a] - rows[a][3]) / rows[a][a]) for a in range(3))
+            label = int(struct.unpack_from("<" + kind, raw, start + struct.calcsize(kind) * ((z * ny + y) * nx + x))[0])
+            truth = "" if not label else (names or {}).get(label, str(label))
+            any_name = any_name or bool(truth)
+            out += unless(said == truth, f"at {across:.2f}, {down:.2f}: {said!r}, not {truth!r}")
+        return out[:3] + unless(any_name, "no label was under the pointer")
+    return wrong
+
 
 VOID = {"meta", "link", "img", "br", "input", "hr"}
 
@@ -196,7 +233,24 @@ def main():
               unless(seen["plots"] == 2, f"{seen['plots']} plots") +
               [f"no {word}" for word in ("log Jacobian", "p_moving.nii.gz", "Jacobian", "folded", "Affine, fixed to moving, RAS mm", "Nothing suspicious", "Copy",
                                          "rigid", "CRC-32", "preset", "level 2", "percent of voxels", "clvox register") if word not in seen["text"]] +
-              unless(not seen["warnings"], f"warnings: {seen['warnings']}"))
+              unless(not seen["warnings"], f"warnings: {seen['warnings']}") + named(page, at("r_labels.nii.gz"))(seen))
+        with open(at("names.csv"), "w", encoding="utf-8") as file:
+            file.write('name,index\n"Left, <b>front",2\nbody,1\nsecond,1\nunused,77\n')
+        names = {1: "body", 2: "Left, <b>front"}
+        with open(at("atlases.tsv"), "w", encoding="utf-8") as file:
+            file.write("image\tlabels\np_moving.nii.gz\tp_moving_labels.nii.gz\n")
+        clvox("segment", "-i", "p_fixed.nii.gz", "--atlases", "atlases.tsv", "--preset", "quick", "--names", "names.csv", "-o", "seg", "-q")
+        check("segment: labels are named where the pointer is, and at the cross", at("seg_report.html"), lambda seen:
+              named(at("seg_report.html"), at("seg_labels.nii.gz"), names)(seen) +
+              unless(any(f"Where the planes meet: {name}" == seen["seen"]["here"] for name in [*names.values(), "3", "4"]), f"{seen['seen']['here']}"))
+        with open(at("seg_volumes.tsv"), encoding="utf-8") as file:
+            rows = [line.split("\t")[:2] for line in file]
+        cases.case("segment: volumes have the names", unless(rows[:4] == [["label", "name"], ["1", "body"], ["2", names[2]], ["3", "n/a"]], f"{rows}"))
+        with open(at("bad.tsv"), "w", encoding="utf-8") as file:
+            file.write("label\tname\none\tbody\n")
+        clvox("segment", "-i", "p_fixed.nii.gz", "--atlases", "atlases.tsv", "--names", "bad.tsv", "-o", "bad", "-q", code=1)
+        clvox("register", "-f", "p_fixed.nii.gz", "-m", "p_moving.nii.gz", "--labels", "p_moving_labels.nii.gz", "--names", "bad.tsv",
+              "-o", "bad", "--report", *fast, code=1)
         with open(at("r.json"), encoding="utf-8") as file:
             log = json.load(file)
         cases.case("register: the metric of every iteration", unless(
@@ -254,12 +308,13 @@ open(sys.argv[1], 'wb').write(data)""", odd_file], cwd=folder, check=True)
         with open(at("subjects.tsv"), "w", encoding="utf-8") as file:
             file.write("image\tlabels\tage\n" + "".join(f"s{i}.nii\tl.nii\t{10 * i}\n" for i in (1, 2, 3)))
         rounds = ["--quick", "--linear", "rigid", "--linear-rounds", "1", "--rounds", "1", "--shrink", "2x1", "--iterations", "5x5", "-q"]
-        clvox("atlas", "-o", "atlas", "--list", "subjects.tsv", "--report", *rounds)
+        clvox("atlas", "-o", "atlas", "--list", "subjects.tsv", "--names", "names.csv", "--report", *rounds)
         with open(at("atlas/summary.tsv"), encoding="utf-8") as file:
             worst = [line.split("\t")[0] for line in file][1:]
         check("atlas: the template, every subject on it, the least similar first, a plot for each figure", at("atlas/report.html"), lambda seen:
               unless(seen["seen"]["images"] == 3 and seen["seen"]["overlays"] == 2, f"{seen['seen']}") +
               unless([row.split()[0] for row in seen["rows"][:3]] == worst, f"{seen['rows'][:3]} against {worst}") +
+              named(at("atlas/report.html"), at("atlas/template_labels.nii.gz"), names)(seen) +
               unless(seen["thumbnails"] == 3 and seen["plots"] == 5, f"{seen['thumbnails']} thumbnails, {seen['plots']} plots"))
         clvox("atlas", "-o", "growth", "--list", "subjects.tsv", "--regress", "age", "--at", "10,30", "--bandwidth", "8", "--report", *rounds)
         check("atlas --regress: a page for each template", at("growth/report_30.html"), lambda seen: unless("age 30" in seen["title"], seen["title"]))
@@ -324,7 +379,7 @@ open(sys.argv[1], 'wb').write(data)""", odd_file], cwd=folder, check=True)
         cases.case("stats: no page without --report", unless(not os.path.exists(at("plaintest_report.html")), "a page"))
         clvox("stats", "--list", "maps.tsv", "--test", "group", "--template", "none.nii", "-o", "bad", "--report", "-q", code=1)
         clvox("series", "none.nii", "-o", "bad", "--report", "-q", code=1)
-        cases.case("nothing is written upon bad input", [name for name in os.listdir(folder) if name.startswith("bad")])
+        cases.case("nothing is written upon bad input", [name for name in os.listdir(folder) if name.startswith("bad") and name != "bad.tsv"])
         for name in "test", "scan", "fit":
             phone = browser.measure(at(name + "_report.html"), DRIVE, "--window-size=500,900", width=390)
             cases.case(f"{name}: 390 pixels wide, no sideways scrolling", phone["found"])

@@ -11,6 +11,7 @@
 
 #include "cli/bar.h"
 #include "clvox/command/bids.h"
+#include "clvox/command/label_names.h"
 #include "clvox/files.h"
 
 /* ---- the run ------------------------------------------------------------- */
@@ -502,6 +503,9 @@ int cmd_atlas(command *cli, int argc, char **argv)
         {"report", 0, CLI_FLAG, &r.report, NULL,
          "DIR/report.html: one page to judge the template by",
          CLVOX_GROUP_RESULT, .basic = true},
+        {"names", 0, CLI_TEXT, &r.names, "TABLE",
+         "names of the labels for the page: columns label (or index) and name, .tsv or .csv",
+         CLVOX_GROUP_RESULT, .needs = "report"},
         {"memory", 0, CLI_TEXT, &r.memory, "BYTES",
          "keep at most this much of the images and warps in memory (8G, 500M) and the rest in temporary "
          "files in DIR",
@@ -573,6 +577,8 @@ int cmd_atlas(command *cli, int argc, char **argv)
         return cli_misuse("--report shows the subjects through their maps, which --template-only leaves out");
     if (r.at_list)
         CLI_TRY(read_values(&r));
+    if (r.names)
+        CLI_TRY(clvox_label_names_check(r.names));
     if (r.memory)
         CLI_TRY(cli_atlas_read_bytes("--memory", r.memory, &r.limit));
     if (r.device_memory) {

@@ -54,6 +54,7 @@ typedef struct cli_atlas_request {
     int ats; /* 0: one template of all */
     bool within; /* subjects are scans of one person */
     bool report; /* also a page of each */
+    const char *names; /* table of the labels' names for the pages */
     int at_once; /* registrations on each GPU; 0: as many as pay */
     bool dry_run;
     const char *plan_devices; /* "8,64,256" */

@@ -8,6 +8,7 @@
 #include "cli/cmd_atlas/atlas.h"
 #include "cli/cmd_register/report.h"
 #include "cli/page.h"
+#include "clvox/command/label_names.h"
 
 enum { THUMBNAILS = 400, SHOWN = 2 }; /* pictures of subjects; subjects to leaf through beside the template */
 
@@ -153,9 +154,12 @@ static int put_change(const sheet *s)
     int status = CLVOX_OK;
     static const char *const columns[] = {"label", "first, ml", "last, ml", "change, ml", "change, %"};
     cli_atlas_change c;
+    char **names = NULL;
     if (!cli_atlas_has_change(s->r) || !s->result->labels)
         return CLVOX_OK;
     CLI_TRY(cli_atlas_change_measure(s->r, s->at, s->result, &c));
+    if (s->r->names)
+        status = clvox_label_names_read(s->r->names, c.label, c.labels, &names);
     const double *first = c.mm3 + (size_t)cli_atlas_change_scan(&c, false) * (size_t)c.labels;
     const double *last = c.mm3 + (size_t)cli_atlas_change_scan(&c, true) * (size_t)c.labels;
     clvox_report_section(s->page, "Change");
@@ -170,9 +174,10 @@ static int put_change(const sheet *s)
         snprintf(text[3], sizeof *text, "%.3f", (last[k] - first[k]) / 1000);
         snprintf(text[4], sizeof *text, "%.2f", 100 * (last[k] / first[k] - 1));
         for (int i = 0; i < 5; i++)
-            cells[i] = (clvox_report_cell){.text = text[i]};
+            cells[i] = (clvox_report_cell){.text = !i && names && names[k] ? names[k] : text[i]};
         clvox_report_row(s->page, cells);
     }
+    clvox_label_names_free(&names, c.labels);
     cli_atlas_change_free(&c);
 end:
     return status;
@@ -192,6 +197,8 @@ int cli_atlas_page(command *cli, const cli_atlas_request *r, int at, const clvox
     else
         snprintf(title, sizeof title, "Template of %d subjects", r->count);
     CLI_TRY(cli_page_begin(cli, title, &s.page));
+    if (r->names)
+        CLI_TRY(clvox_label_names_show(r->names, s.page));
     CLI_TRY(put_images(&s));
     put_rounds(s.page, result);
     CLI_TRY(put_change(&s));

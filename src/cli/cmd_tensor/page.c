@@ -97,7 +97,7 @@ int cli_tensor_page_write(command *cli, const cli_tensor_page *what, const char 
     if (what->noise)
         layer[count++] = (clvox_report_layer){"noise, from residuals", what->noise, CLVOX_REPORT_GREY, 0};
     if (what->mask)
-        layer[count++] = (clvox_report_layer){"mask", what->mask, CLVOX_REPORT_OUTLINES, 0};
+        layer[count++] = (clvox_report_layer){"mask", what->mask, CLVOX_REPORT_MASK, 0};
     if (change)
         layer[count++] = (clvox_report_layer){"change of FA", change, CLVOX_REPORT_SIGNED, 1};
     clvox_report_section(page, "Images");
