@@ -233,8 +233,38 @@ static int write_volumes(const void *what, int unused, const char *path)
     return clvox_table_write(path, print_volumes, what);
 }
 
+/* "148 labels and a brain of 1557 ml, from 2 of 2 atlases." */
+static void put_verdict(clvox_report *page, const cJSON *result, int most)
+{
+    char text[160], labels[48] = "";
+    const int count = cJSON_GetObjectItem(result, "labels")->valueint;
+    if (count)
+        snprintf(labels, sizeof labels, "%d label%s and ", count, count == 1 ? "" : "s");
+    snprintf(text, sizeof text, "%s%s brain of %.0f ml, from %d of %d atlases.", labels, count ? "a" : "A",
+             cJSON_GetObjectItem(result, "brain_ml")->valuedouble,
+             cJSON_GetObjectItem(result, "atlases")->valueint, most);
+    clvox_page_verdict(page, text);
+}
+
+static void put_volumes(clvox_report *page, const volumes *v)
+{
+    static const char *const columns[] = {"label", "name", "volume, ml", "confidence"};
+    clvox_report_section(page, "Volumes");
+    clvox_report_table(page, "Confidence is the mean share of the label in the votes of the atlases", columns, 4);
+    for (int i = 0; i < v->count; i++) {
+        char text[3][32];
+        snprintf(text[0], sizeof *text, "%" PRId64, v->row[i].label);
+        clvox_page_number(v->row[i].mm3 / 1000, text[1], sizeof *text);
+        snprintf(text[2], sizeof *text, "%.2f", v->confidence[i]);
+        clvox_report_row(page, (clvox_report_cell[4]){{.text = text[0]},
+                                                      {.text = v->name ? v->name[i] : NULL},
+                                                      {.text = text[1]},
+                                                      {.text = text[2]}});
+    }
+}
+
 static int write_page(command *cli, const request *r, const clvox_volume *head,
-                      const clvox_segment_result *result, const char *path)
+                      const clvox_segment_result *result, const volumes *v, const char *path)
 {
     static const char *const columns[] = {"atlas", "NCC"};
     int status = CLVOX_OK, count = 0;
@@ -245,6 +275,7 @@ static int write_page(command *cli, const request *r, const clvox_volume *head,
     const cJSON *one;
     snprintf(title, sizeof title, "Segmentation: %.290s", clvox_page_name(r->head));
     CLI_TRY(cli_page_begin(cli, title, &page));
+    put_verdict(page, cJSON_GetObjectItem(cli->log, "result"), r->count);
     if (r->names)
         CLI_TRY(clvox_label_names_show(r->names, page));
     layers[count++] = (clvox_report_layer){"head", head, CLVOX_REPORT_GREY, 0};
@@ -272,10 +303,12 @@ static int write_page(command *cli, const request *r, const clvox_volume *head,
                       {clvox_page_name(cJSON_GetStringValue(cJSON_GetObjectItem(one, "image"))), NULL, NULL},
                       {text, NULL, NULL}});
     }
-    clvox_report_section(page, "Result");
+    if (result->labels)
+        put_volumes(page, v);
+    clvox_report_section(page, "Numbers");
     clvox_page_facts(page, cJSON_GetObjectItem(cli->log, "result"), 16);
     clvox_segment_defaults(&defaults);
-    clvox_page_options(page, cli->log, clvox_segment_table(), &r->options, &defaults);
+    clvox_page_options(page, cli->log, &(clvox_page_set){NULL, clvox_segment_table(), &r->options, &defaults}, 1);
 end:
     return cli_page_end(cli, &page, status, path);
 }
@@ -368,7 +401,7 @@ static int run(command *cli, request *r)
     report(cli, &result, &v);
     CLI_TRY(write_files(cli, r, p, &result, &v));
     snprintf(path, sizeof path, "%s%s", r->prefix, p->end[PAGE]);
-    CLI_TRY(write_page(cli, r, head, &result, path));
+    CLI_TRY(write_page(cli, r, head, &result, &v, path));
     CLI_TRY(cli_profile(cli));
     snprintf(path, sizeof path, "%s%s", r->prefix, p->end[LOG]);
     CLI_TRY(cli_write_log(cli, path));

@@ -402,7 +402,7 @@ const char *const clv_viewer_style =
     ".facts dt{color:var(--soft);flex:0 0 auto;max-width:60%}.facts "
     "dd{margin:0;text-align:right;overflow-wrap:anywhere;min-width:4ch}\n"
     ".viewer{margin:1rem 0}.still{display:block;margin:0}.still "
-    "img{width:100%;max-width:640px;background:#000}"
+    "img{width:100%;max-width:1120px;background:#000}"
     ".live .still{display:none}\n"
     ".controls{display:flex;flex-wrap:wrap;gap:.5rem .8rem;margin:0 0 .8rem}"
     "fieldset{border:1px solid var(--line);border-radius:5px;padding:.1rem .7rem "
@@ -415,7 +415,8 @@ const char *const clv_viewer_style =
     ".planes{display:flex;gap:12px;align-items:flex-start}.plane{flex:1 1 0;min-width:0;position:relative}"
     ".tip{position:absolute;pointer-events:none;transform:translateY(-50%);"
     "background:var(--panel);color:var(--ink);border:1px solid var(--line);border-radius:4px;padding:.1rem .5rem;font-size:.85rem;max-width:16rem;"
-    "overflow-wrap:anywhere}.here{display:block;min-height:1.5em;font-size:.9rem;margin:.3rem 0}"
+    "overflow-wrap:anywhere}.swatch:not([hidden]){display:inline-block;width:.8em;height:.8em;"
+    "border:1px solid var(--line);margin-right:.3em;vertical-align:-.05em}.here{display:block;min-height:1.5em;font-size:.9rem;margin:.3rem 0}"
     ".plane canvas{display:block;width:100%;background:#000;touch-action:pan-y;cursor:crosshair}"
     ".plane input{width:100%;margin:.4rem 0 0}.plane output{display:block;font-size:.85rem;color:var(--soft);"
     "font-variant-numeric:tabular-nums}\n"
@@ -442,4 +443,4 @@ const char *const clv_viewer_style =
     "input[type=range]{width:6rem}}\n"
     "@media print{.command button{display:none}.live .still{display:block}.live "
     ".stage{display:none}.warnings{break-inside:avoid}"
-    ".still img{max-height:230mm;width:auto;max-width:100%}}\n";
+    ".still img{max-height:118mm;width:auto;max-width:100%}}\n";

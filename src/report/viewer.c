@@ -465,62 +465,91 @@ static void lay(clv_raster *raster, int left, int top, const clv_raster *over)
         }
 }
 
-/* For paper and where there is no script: a row for each image, and one for the first image under all that
- * is laid over images. */
+/* Whether an overlay is among the lines, or among the signed values, that paper shows: of lines those that are
+ * not hidden, if there is such a one. */
+static bool is_laid(const show *s, int layer, bool lines)
+{
+    bool any = false;
+    for (int i = 0; i < s->viewer->layers; i++)
+        any = any || (s->viewer->layer[i].look != CLVOX_REPORT_SIGNED && !is_image(&s->viewer->layer[i]) &&
+                      !s->viewer->layer[i].hidden);
+    const clvox_report_layer *l = &s->viewer->layer[layer];
+    if (is_image(l) || lines != (l->look != CLVOX_REPORT_SIGNED))
+        return false;
+    return !lines || !any || !l->hidden;
+}
+
+/* A cell of the picture for paper: image number `cell`, or the first one under all lines, or all signed values,
+ * that follow the images. */
+typedef struct still_cell {
+    int base;
+    bool over, lines;
+} still_cell;
+
+static int list_cells(const show *s, still_cell cells[CLVOX_REPORT_LAYERS + 2])
+{
+    int count = 0;
+    for (int i = 0; i < s->viewer->layers; i++)
+        if (is_image(&s->viewer->layer[i]))
+            cells[count++] = (still_cell){.base = i};
+    for (int lines = 1; lines >= 0; lines--)
+        for (int i = 0; i < s->viewer->layers; i++)
+            if (is_laid(s, i, lines)) {
+                cells[count++] = (still_cell){.over = true, .lines = lines};
+                break;
+            }
+    return count;
+}
+
+/* "fixed; moving; labels on fixed". */
+static void name_cells(clv_text *to, const show *s, const still_cell *cells, int count)
+{
+    for (int c = 0; c < count; c++) {
+        clv_text_put(to, c ? "; " : "");
+        for (int i = 0, any = 0; cells[c].over && i < s->viewer->layers; i++)
+            if (is_laid(s, i, cells[c].lines)) {
+                clv_text_put(to, any++ ? ", " : "");
+                clv_text_put_html(to, s->viewer->layer[i].name);
+            }
+        clv_text_put(to, cells[c].over ? " on " : "");
+        clv_text_put_html(to, s->viewer->layer[cells[c].base].name);
+    }
+}
+
+/* For paper and where there is no script: cells in two columns, as wide as paper is. */
 static int put_still(clv_text *to, const show *s)
 {
-    enum { GAP = 4 };
-    int status = CLVOX_OK, rows = 0, width = 0, height = 0, top = 0, overlays = 0;
+    enum { GAP = 4, COLUMNS = 2 };
+    int status = CLVOX_OK, width = 0, height = 0;
     clv_raster raster = {.rgb = NULL};
     uint8_t *png = NULL;
     size_t bytes;
-    for (int i = 0; i < s->viewer->layers; i++)
-        is_image(&s->viewer->layer[i]) ? rows++ : overlays++;
+    still_cell cells[CLVOX_REPORT_LAYERS + 2];
+    const int count = list_cells(s, cells), columns = count < COLUMNS ? count : COLUMNS,
+              rows = (count + columns - 1) / columns;
     for (int k = 0; k < 3; k++) {
-        width += s->stack[0].still[k].width + (k > 0) * GAP;
+        width += s->stack[0].still[k].width + GAP;
         height = s->stack[0].still[k].height > height ? s->stack[0].still[k].height : height;
     }
-    rows += overlays > 0;
-    CLV_TRY(clv_raster_create(&raster, width, rows * (height + GAP) - GAP, (clv_color){0, 0, 0}));
-    clv_text_put(to, "<figure class=\"still\"><img alt=\"");
-    for (int row = 0, i = 0; row < rows; row++, top += height + GAP) {
-        const bool last = overlays && row == rows - 1;
-        while (!last && !is_image(&s->viewer->layer[i]))
-            i++;
-        clv_text_put(to, row ? "; " : "");
-        clv_text_put_html(to, s->viewer->layer[last ? 0 : i].name);
-        for (int k = 0, left = 0; k < 3; left += s->stack[0].still[k++].width + GAP) {
-            const int middle = top + (height - s->stack[0].still[k].height) / 2;
-            lay(&raster, left, middle, &s->stack[last ? 0 : i].still[k]);
-            for (int lines = 0; last && lines < 2; lines++) /* above what is signed */
-                for (int o = 0; o < s->viewer->layers; o++)
-                    if (!is_image(&s->viewer->layer[o]) &&
-                        lines == (s->viewer->layer[o].look != CLVOX_REPORT_SIGNED))
-                        lay(&raster, left, middle, &s->stack[o].still[k]);
+    CLV_TRY(clv_raster_create(&raster, columns * width - GAP, rows * (height + GAP) - GAP,
+                              (clv_color){0, 0, 0}));
+    for (int c = 0; c < count; c++)
+        for (int k = 0, left = c % columns * width; k < 3; left += s->stack[0].still[k++].width + GAP) {
+            const int top = c / columns * (height + GAP) + (height - s->stack[0].still[k].height) / 2;
+            lay(&raster, left, top, &s->stack[cells[c].base].still[k]);
+            for (int o = 0; o < s->viewer->layers; o++)
+                if (cells[c].over && is_laid(s, o, cells[c].lines))
+                    lay(&raster, left, top, &s->stack[o].still[k]);
         }
-        i += !last;
-    }
-    clv_text_put(to, overlays ? " under what is laid over it" : "");
+    clv_text_put(to, "<figure class=\"still\"><img alt=\"");
+    name_cells(to, s, cells, count);
     clv_text_put(to, "\" src=\"data:image/png;base64,");
     CLV_TRY(clv_png_encode(
         &(clv_png){.width = raster.width, .height = raster.height, .pixels = raster.rgb, .rgb = 1}, &png,
         &bytes));
     clv_text_put_base64(to, png, bytes);
-    clv_text_put(to, "\"><figcaption>Rows from above: ");
-    for (int i = 0, any = 0; i < s->viewer->layers; i++)
-        if (is_image(&s->viewer->layer[i])) {
-            clv_text_put(to, any++ ? ", " : "");
-            clv_text_put_html(to, s->viewer->layer[i].name);
-        }
-    for (int i = 0, any = 0; i < s->viewer->layers; i++)
-        if (!is_image(&s->viewer->layer[i])) {
-            clv_text_put(to, any++ ? " and " : ", ");
-            clv_text_put_html(to, s->viewer->layer[i].name);
-        }
-    if (overlays) {
-        clv_text_put(to, " on ");
-        clv_text_put_html(to, s->viewer->layer[0].name);
-    }
+    clv_text_put(to, "\"><figcaption>From left to right: ");
+    name_cells(to, s, cells, count);
     clv_text_put(to, ". The patient's left is on the right.</figcaption></figure>");
 end:
     clv_raster_free(&raster);

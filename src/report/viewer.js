@@ -261,7 +261,11 @@ for (const root of document.querySelectorAll('.viewer')) {
   })
 
   /* ---- the element ---- */
-  const choice = (text, attributes) => make('label', null, make('input', attributes), ' ' + text)
+  const choice = (of, attributes) => { /* text, or a layer, of one colour or of several */
+    const mark = make('span', {className: 'swatch', hidden: !of.labels || of.labels.length !== 1})
+    if (!mark.hidden) mark.style.background = of.labels[0][1]
+    return make('label', null, make('input', attributes), ' ', mark, of.name || of)
+  }
   const group = (name, ...children) => make('fieldset', null, make('legend', null, name), ...children)
   const radio = (group, name, value, action) => ({type: 'radio', name: id + group, ['data-' + name]: value, onchange: action})
   const controls = make('div', {className: 'controls'})
@@ -272,7 +276,7 @@ for (const root of document.querySelectorAll('.viewer')) {
     controls.append(group('Compare', ...[['one', 'off'], ['swipe', 'swipe'], ['flicker', 'flicker']].map(([mode, text]) =>
       choice(text, radio('m', 'mode', mode, () => setMode(mode)))), ...images.length > 2 ? [make('label', null, 'with ', others)] : []))
   }
-  const overlays = over.map((l, i) => choice(l.name, {type: 'checkbox', 'data-over': i, onchange: () => { l.on = !l.on; draw() }}))
+  const overlays = over.map((l, i) => choice(l, {type: 'checkbox', 'data-over': i, onchange: () => { l.on = !l.on; draw() }}))
   overlays.push(choice('cross', {type: 'checkbox', 'data-cross': 1, onchange: () => { state.cross = !state.cross; draw() }}))
   controls.append(group('Overlays', ...overlays))
   for (const layer of over.filter(l => l.look === 'signed')) {

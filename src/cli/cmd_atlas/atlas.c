@@ -20,6 +20,7 @@
 typedef struct output {
     command *cli;
     const cli_atlas_request *r;
+    const clvox_atlas_options *options;
     cJSON *log;  /* the result; for a regression its list of templates */
     FILE *lines; /* what is printed at the end */
     cli_atlas_maps maps;
@@ -93,7 +94,8 @@ static int take(void *user, int at, const clvox_atlas_result *result)
         }
     if (o->r->report && result->average)
         CLI_TRY(clvox_team_agree(o->cli->team,
-                                 cli_is_first(o->cli) ? cli_atlas_page(o->cli, o->r, at, result) : CLVOX_OK));
+                                 cli_is_first(o->cli) ? cli_atlas_page(o->cli, o->r, at, o->options, result)
+                                                     : CLVOX_OK));
     else if (o->r->report)
         note_page(o->cli, o->r, at);
     o->device_bytes = result->device_bytes > o->device_bytes ? result->device_bytes : o->device_bytes;
@@ -158,6 +160,7 @@ static int build(output *out, const clvox_atlas_subject *subjects, const clvox_a
     const cli_atlas_request *r = out->r;
     clvox_atlas_result result = {.average = NULL};
     double *covariate = calloc((size_t)r->count, sizeof *covariate);
+    out->options = o;
     out->left_out = calloc((size_t)r->count, sizeof *out->left_out);
     cJSON *to = out->log = cJSON_AddObjectToObject(out->cli->log, "result");
     if (!covariate || !out->left_out) {

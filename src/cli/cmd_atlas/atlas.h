@@ -214,7 +214,8 @@ int cli_atlas_change_write(const cli_atlas_request *r, int at, const clvox_atlas
 /* Places of the subjects, the least like the template first; the caller's to free, NULL without memory. */
 int *cli_atlas_order(const cli_atlas_request *r, const clvox_atlas_result *result);
 /* Writes the page of a template; its rounds are in the log. */
-int cli_atlas_page(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result);
+int cli_atlas_page(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_options *o,
+                   const clvox_atlas_result *result);
 /* Names the subjects whose registration looks wrong. */
 void cli_atlas_doubts(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result);
 void cli_atlas_report(cJSON *to, const cli_atlas_request *r, int at, const clvox_atlas_result *result, FILE *lines);

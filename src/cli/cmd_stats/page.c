@@ -336,7 +336,7 @@ int cli_stats_page(command *cli, const cli_stats_request *r, const clvox_stats_o
     if (r->list && r->path)
         put_design(r, page);
     clvox_stats_defaults(&defaults);
-    clvox_page_options(page, cli->log, clvox_stats_table(), o, &defaults);
+    clvox_page_options(page, cli->log, &(clvox_page_set){NULL, clvox_stats_table(), o, &defaults}, 1);
 end:
     status = cli_page_end(cli, &page, status, path);
     for (int m = 0; m < 2; m++) {
