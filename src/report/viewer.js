@@ -77,15 +77,20 @@ for (const root of document.querySelectorAll('.viewer')) {
   }
   const cells = (plane, layer, width, height) => { /* which label is at each point; of a contour 1 inside */
     const out = new Uint16Array(width * height), smooth = layer.look === 'contour', {voxels} = layer
-    const along = (n, pixels) => Array.from({length: pixels}, (_, i) => {
-      const at = Math.min(Math.max((i + .5) / pixels * n - .5, 0), n - 1)
-      return smooth ? [Math.floor(at), Math.min(Math.floor(at) + 1, n - 1), at % 1] : [Math.round(at)]
+    const along = (n, pixels, step) => Array.from({length: pixels}, (_, i) => {
+      const at = Math.min(Math.max((i + .5) / pixels * n - .5, 0), n - 1), low = smooth ? Math.floor(at) : Math.round(at)
+      return [(n - 1 - low) * step, (n - 1 - Math.min(low + 1, n - 1)) * step, at - low]
     })
-    const across = along(plane.width, width), down = along(plane.height, height)
-    down.forEach((y, row) => across.forEach((x, column) => {
-      const mean = y => voxels[voxel(plane, x[0], y)] * (1 - x[2]) + voxels[voxel(plane, x[1], y)] * x[2]
-      out[row * width + column] = !smooth ? voxels[voxel(plane, x[0], y[0])] : mean(y[0]) * (1 - y[2]) + mean(y[1]) * y[2] < 127.5
-    }))
+    const across = along(plane.width, width, stride[plane.across]), down = along(plane.height, height, stride[plane.down])
+    const base = plane.at * stride[plane.normal]
+    for (let row = 0, i = 0; row < height; row++) {
+      const [y, below, v] = down[row], at = base + y, next = base + below
+      for (let column = 0; column < width; column++, i++) {
+        const [x, right, u] = across[column]
+        out[i] = !smooth ? voxels[at + x] : (voxels[at + x] * (1 - u) + voxels[at + right] * u) * (1 - v) +
+          (voxels[next + x] * (1 - u) + voxels[next + right] * u) * v < 127.5
+      }
+    }
     return out
   }
   /* Names of what is outlined at a share of the slice from its left and from its top. */

@@ -132,6 +132,8 @@ with open('maps.tsv', 'w') as table:
         values = [random.gauss(0, 1) for _ in range(n)]
         values[4 + 17 * (5 + 16 * 6)] += 30 * (s % 2)
         values[1000:1400] = [v + 9 * (s % 2) for v in values[1000:1400]] # enough for p of 1 / 252
+        # More of p 2 / 252, as another grouping is larger: their rate is below that of p 1 / 252.
+        values[2000:3000] = [v + (5.5, 2.5, *4 * (0, 9))[s] for v in values[2000:3000]]
         open('m%d.nii' % s, 'wb').write(bytes(head) + struct.pack('<%df' % n, *values))
         print('m%d.nii' % s, ('control', 'patient')[s % 2], sep='\\t', file=table)
 """
@@ -260,14 +262,15 @@ def main():
         with open(at("atlases.tsv"), "w", encoding="utf-8") as file:
             file.write("image\tlabels\np_moving.nii.gz\tp_moving_labels.nii.gz\n")
         clvox("segment", "-i", "p_fixed.nii.gz", "--atlases", "atlases.tsv", "--preset", "quick", "--names", "names.csv", "-o", "seg", "-q")
+        with open(at("seg_volumes.tsv"), encoding="utf-8") as file:
+            rows = [line.rstrip("\n").split("\t") for line in file]
+        shown = ["\t".join((label, name if name != "n/a" else "", f"{float(mm3) / 1000:.3g}", f"{float(sure):.2f}")) for label, name, _, mm3, sure in rows[1:]]
         check("segment: labels are named where the pointer is, and at the cross", at("seg_report.html"), lambda seen:
               named(at("seg_report.html"), at("seg_labels.nii.gz"), names)(seen) +
-              unless("labels and a brain of" in seen["text"] and any(row.split("\t")[:2] == ["1", "body"] for row in seen["rows"]),
-                     f"no verdict or volumes: {seen['rows'][:4]}") +
+              unless("labels and a brain of" in seen["text"] and all(row in seen["rows"] for row in shown),
+                     f"no verdict, or not the volumes {shown}: {seen['rows']}") +
               unless(any(f"Where the planes meet: {name}" == seen["seen"]["here"] for name in [*names.values(), "3", "4"]), f"{seen['seen']['here']}"))
-        with open(at("seg_volumes.tsv"), encoding="utf-8") as file:
-            rows = [line.split("\t")[:2] for line in file]
-        cases.case("segment: volumes have the names", unless(rows[:4] == [["label", "name"], ["1", "body"], ["2", names[2]], ["3", "n/a"]], f"{rows}"))
+        cases.case("segment: volumes have the names", unless([row[:2] for row in rows[:4]] == [["label", "name"], ["1", "body"], ["2", names[2]], ["3", "n/a"]], f"{rows}"))
         with open(at("bad.tsv"), "w", encoding="utf-8") as file:
             file.write("label\tname\none\tbody\n")
         clvox("segment", "-i", "p_fixed.nii.gz", "--atlases", "atlases.tsv", "--names", "bad.tsv", "-o", "bad", "-q", code=1)
@@ -371,6 +374,20 @@ open(sys.argv[1], 'wb').write(data)""", odd_file], cwd=folder, check=True)
                   lambda seen, images=images, overlays=overlays, plots=plots, verb=verb:
                   unless(seen["seen"]["images"] == images and seen["seen"]["overlays"] == overlays and seen["plots"] == plots,
                          f"{seen['seen']}, {seen['plots']} plots") + unless(f"clvox tensor {verb}" in seen["text"] and "Mean FA" in seen["text"], "no command, or no verdict"))
+        means = []
+        for name in "m_mask", "m_fa", "m_md":
+            with gzip.open(at(name + ".nii.gz")) as file:
+                raw = file.read()
+            kind = {2: "B", 4: "h", 16: "f"}[struct.unpack_from("<h", raw, 70)[0]]
+            means.append(struct.unpack_from(f"<2184{kind}", raw, 352))
+        inside = [i for i, v in enumerate(means[0]) if v > 0]
+        fa, md = ([maps[i] for i in inside] for maps in means[1:])
+        with open(at("m_report.html"), encoding="utf-8") as file:
+            text = file.read()
+        cases.case("tensor all: the means and the distributions are those of the maps", [f"no {words}" for words in (
+            f"Mean FA {sum(fa) / len(fa):.3g}, mean MD {sum(md) / len(md):.3g} mm²/s in {len(inside)} voxels",
+            f"{len(fa)} voxels, mean {sum(fa) / len(fa):.4g}, standard deviation", f"from {min(fa):.4g} to {max(fa):.4g}",
+            f"{len(md)} voxels, mean {sum(md) / len(md):.4g}, standard deviation", f"from {min(md):.4g} to {max(md):.4g}") if words not in text])
         for one, other in ("plain_tensor", "fit_tensor"), ("plain", "denoised"):
             with open(at(one + ".nii.gz"), "rb") as first, open(at(other + ".nii.gz"), "rb") as second:
                 cases.case(f"--report changes no bit of {other}", unless(first.read() == second.read(), "the tensors differ"))
