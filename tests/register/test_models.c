@@ -246,7 +246,7 @@ static void small(clvox_deform deform)
                      "%s takes or refuses %dx%dx%d", names[deform], sizes[s][0], sizes[s][1], sizes[s][2]);
 }
 
-static int stop(void *user, const clvox_step *step)
+static int give_up(void *user, const clvox_step *step)
 {
     int *calls = user;
     assert_true(step->level >= 0 && step->iteration >= 0 && step->fraction >= 0 &&
@@ -271,7 +271,7 @@ static void stops_when_it_is_told(void **state)
     clvox_deform deform = given->deform;
     int calls = 0;
     start(&shared.o, deform);
-    shared.o.progress = stop;
+    shared.o.progress = give_up;
     shared.o.user = &calls;
     assert_true(run(shared.p.fixed, shared.p.moving, &shared.o, &shared.r) == CLVOX_ERROR_STOPPED &&
                 calls == 2 && !shared.r.warp);
