@@ -53,9 +53,9 @@ typedef enum clvox_report_look {
     CLVOX_REPORT_GREY = 0, /* in grey values, from the air to the brightest half percent */
     CLVOX_REPORT_COLOUR,   /* 3 frames: red, green, blue from 0 to 255 */
     CLVOX_REPORT_OUTLINES, /* over the image: the borders of labels, a colour for each */
-    CLVOX_REPORT_CONTOUR, /* over the image: where values become negative, a colour for each layer */
-    CLVOX_REPORT_SIGNED,  /* over the image: blue below 0 to red above, inside the mask */
-    CLVOX_REPORT_MASK     /* over the image: the border of what is 1 */
+    CLVOX_REPORT_CONTOUR,  /* over the image: where values become negative, a colour for each layer */
+    CLVOX_REPORT_SIGNED,   /* over the image: blue below 0 to red above, inside the mask */
+    CLVOX_REPORT_MASK      /* over the image: the border of what is 1 */
 } clvox_report_look;
 
 /* An image, or what is laid over all images. Volumes may lie on any grid. */

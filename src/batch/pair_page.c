@@ -184,7 +184,8 @@ int clvox_pair_page_write(const clvox_pair_work *w, const clvox_pair_page *p, co
     }
     CLV_TRY(put_trace(page, w, p));
     clvox_register_defaults(&defaults);
-    clvox_page_options(page, p->log, &(clvox_page_set){NULL, clvox_register_table(), &w->options, &defaults}, 1);
+    clvox_page_options(page, p->log, &(clvox_page_set){NULL, clvox_register_table(), &w->options, &defaults},
+                       1);
 end:
     free(thumbnail);
     status = clvox_page_end(p->log, &page, status, path);

@@ -250,7 +250,8 @@ static void put_volumes(clvox_report *page, const volumes *v)
 {
     static const char *const columns[] = {"label", "name", "volume, ml", "confidence"};
     clvox_report_section(page, "Volumes");
-    clvox_report_table(page, "Confidence is the mean share of the label in the votes of the atlases", columns, 4);
+    clvox_report_table(page, "Confidence is the mean share of the label in the votes of the atlases", columns,
+                       4);
     for (int i = 0; i < v->count; i++) {
         char text[3][32];
         snprintf(text[0], sizeof *text, "%" PRId64, v->row[i].label);
@@ -282,8 +283,7 @@ static int write_page(command *cli, const request *r, const clvox_volume *head,
     layers[count++] = (clvox_report_layer){"confidence", result->confidence, CLVOX_REPORT_GREY, 0};
     if (result->labels)
         layers[count++] = (clvox_report_layer){"labels", result->labels, CLVOX_REPORT_OUTLINES, 0};
-    layers[count++] =
-        (clvox_report_layer){"brain", result->mask, CLVOX_REPORT_MASK, result->labels != NULL};
+    layers[count++] = (clvox_report_layer){"brain", result->mask, CLVOX_REPORT_MASK, result->labels != NULL};
     clvox_report_section(page, "Images");
     clvox_report_images(page, layers, count, result->mask);
     clvox_report_section(page, "Confidence");
@@ -308,7 +308,8 @@ static int write_page(command *cli, const request *r, const clvox_volume *head,
     clvox_report_section(page, "Numbers");
     clvox_page_facts(page, cJSON_GetObjectItem(cli->log, "result"), 16);
     clvox_segment_defaults(&defaults);
-    clvox_page_options(page, cli->log, &(clvox_page_set){NULL, clvox_segment_table(), &r->options, &defaults}, 1);
+    clvox_page_options(page, cli->log, &(clvox_page_set){NULL, clvox_segment_table(), &r->options, &defaults},
+                       1);
 end:
     return cli_page_end(cli, &page, status, path);
 }

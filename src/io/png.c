@@ -55,7 +55,8 @@ static size_t filter_row(int filter, const uint8_t *row, const uint8_t *up, int 
     return sum;
 }
 
-/* All rows, each after its filter's number: the one of the least sum, but names and colours by number as they are. */
+/* All rows, each after its filter's number: the one of the least sum, but names and colours by number as they
+ * are. */
 static void filter_rows(const clv_png *from, int bytes, int pixel, uint8_t *out)
 {
     uint8_t *trial = out + (size_t)(bytes + 1) * (size_t)from->height;

@@ -97,14 +97,9 @@ static const char *title_of(const char *key)
 }
 
 /* The unit that a key ends in, and what it is called in text. */
-static const char *const units[][2] = {{"_mm", " mm"},
-                                       {"_degrees", "\xc2\xb0"},
-                                       {"_seconds", " s"},
-                                       {"_mm2_s", " mm\xc2\xb2/s"},
-                                       {"_mm2", " mm\xc2\xb2"},
-                                       {"_mm3", " mm\xc2\xb3"},
-                                       {"_ml", " ml"},
-                                       {"_bytes", " MiB"}};
+static const char *const units[][2] = {
+    {"_mm", " mm"},          {"_degrees", "\xc2\xb0"}, {"_seconds", " s"}, {"_mm2_s", " mm\xc2\xb2/s"},
+    {"_mm2", " mm\xc2\xb2"}, {"_mm3", " mm\xc2\xb3"},  {"_ml", " ml"},     {"_bytes", " MiB"}};
 enum { UNITS = sizeof units / sizeof *units };
 
 static int unit_of(const char *key)

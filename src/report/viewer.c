@@ -87,9 +87,7 @@ static uint8_t signed_of(const show *s, int layer, const double ras[3])
     if (mask->volume && !(clv_picture_sample(mask, ras) > 0.5))
         return 0;
     const double share = clv_picture_sample(&s->picture[layer], ras) / s->range[layer];
-    return isfinite(share)
-               ? (uint8_t)(1 + lround((fmin(fmax(share, -1), 1) + 1) / 2 * (s->colors - 1)))
-               : 0;
+    return isfinite(share) ? (uint8_t)(1 + lround((fmin(fmax(share, -1), 1) + 1) / 2 * (s->colors - 1))) : 0;
 }
 
 /* Below 128 inside. */
@@ -465,8 +463,8 @@ static void lay(clv_raster *raster, int left, int top, const clv_raster *over)
         }
 }
 
-/* Whether an overlay is among the lines, or among the signed values, that paper shows: of lines those that are
- * not hidden, if there is such a one. */
+/* Whether an overlay is among the lines, or among the signed values, that paper shows: of lines those that
+ * are not hidden, if there is such a one. */
 static bool is_laid(const show *s, int layer, bool lines)
 {
     bool any = false;
@@ -479,8 +477,7 @@ static bool is_laid(const show *s, int layer, bool lines)
     return !lines || !any || !l->hidden;
 }
 
-/* A cell of the picture for paper: image number `cell`, or the first one under all lines, or all signed values,
- * that follow the images. */
+/* A cell of the picture for paper: an image, or the first one under all lines, or all signed values. */
 typedef struct still_cell {
     int base;
     bool over, lines;
@@ -531,8 +528,8 @@ static int put_still(clv_text *to, const show *s)
         width += s->stack[0].still[k].width + GAP;
         height = s->stack[0].still[k].height > height ? s->stack[0].still[k].height : height;
     }
-    CLV_TRY(clv_raster_create(&raster, columns * width - GAP, rows * (height + GAP) - GAP,
-                              (clv_color){0, 0, 0}));
+    CLV_TRY(
+        clv_raster_create(&raster, columns * width - GAP, rows * (height + GAP) - GAP, (clv_color){0, 0, 0}));
     for (int c = 0; c < count; c++)
         for (int k = 0, left = c % columns * width; k < 3; left += s->stack[0].still[k++].width + GAP) {
             const int top = c / columns * (height + GAP) + (height - s->stack[0].still[k].height) / 2;

@@ -113,7 +113,8 @@ static uint8_t *voxels_of(const cJSON *data, int layer, int size[3])
         for (int y = 0; y < size[1]; y++)
             for (int x = 0; x < 3 * size[0]; x++)
                 out[to++] = pixels[3 * ((size_t)(z / columns * size[1] + y) * image.width +
-                                        (size_t)(z % columns * size[0])) + x];
+                                        (size_t)(z % columns * size[0])) +
+                                   x];
     free(pixels);
     free(bytes);
     return out;
@@ -208,7 +209,8 @@ static void overlays_are_clear_where_there_is_nothing(void **state)
     for (int i = 0; i < 40 * 40 * 20; i++)
         wrong += (outlines[3 * i] != 0) != (labels->data[i] != 0);
     assert_int_equal(wrong, 0);
-    const cJSON *all = cJSON_GetObjectItem(cJSON_GetArrayItem(cJSON_GetObjectItem(data, "layers"), 1), "labels");
+    const cJSON *all =
+        cJSON_GetObjectItem(cJSON_GetArrayItem(cJSON_GetObjectItem(data, "layers"), 1), "labels");
     assert_int_equal(cJSON_GetArraySize(all), 1);
     assert_string_equal(cJSON_GetArrayItem(all->child, 0)->valuestring, "2035");
     free(outlines);
@@ -242,8 +244,7 @@ static void colours_stay(void **state)
     cJSON *data = data_of(page);
     int size[3];
     uint8_t *sheet = voxels_of(data, 0, size);
-    assert_that(sheet[0] == 127 && sheet[1] == 64 && sheet[2] == 0, "%d %d %d", sheet[0], sheet[1],
-                sheet[2]);
+    assert_that(sheet[0] == 127 && sheet[1] == 64 && sheet[2] == 0, "%d %d %d", sheet[0], sheet[1], sheet[2]);
     free(sheet);
     cJSON_Delete(data);
     free(page);
@@ -303,8 +304,8 @@ static void a_page_of_noise_stays_below_six_megabytes(void **state)
         greys += seen[i];
     for (int w = 0; w < 3; w++)
         assert_that(size[w] == 150, "%d voxels along axis %d", size[w], w);
-    assert_that(greys >= 30 && greys <= 64 && greys <= cJSON_GetObjectItem(data, "greys")->valueint, "%d greys",
-                greys);
+    assert_that(greys >= 30 && greys <= 64 && greys <= cJSON_GetObjectItem(data, "greys")->valueint,
+                "%d greys", greys);
     free(voxels);
     cJSON_Delete(data);
     free(page);

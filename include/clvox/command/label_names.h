@@ -10,8 +10,8 @@
 /* Reads it to see whether it can be. CLVOX_ERROR_FORMAT, CLVOX_ERROR_FILE. */
 CLVOX_API int clvox_label_names_check(const char *table);
 
-/* The names of these rows, NULL for those that have none. *out is the caller's, for clvox_label_names_free, on
- * failure too. */
+/* The names of these rows, NULL for those that have none. *out is the caller's, for clvox_label_names_free,
+ * on failure too. */
 CLVOX_API int clvox_label_names_read(const char *table, const clvox_label_measure *row, int count,
                                      char ***out);
 /* Frees them and sets *names to NULL. NULL is legal. */

@@ -27,7 +27,8 @@ typedef struct clvox_page_set {
     const void *used, *defaults;
 } clvox_page_set;
 /* The section of options: the preset, and those of the log that differ from the defaults. */
-CLVOX_API void clvox_page_options(clvox_report *page, const cJSON *log, const clvox_page_set *sets, int count);
+CLVOX_API void clvox_page_options(clvox_report *page, const cJSON *log, const clvox_page_set *sets,
+                                  int count);
 
 /* A number as pages show it: three digits, all those of a whole one. */
 CLVOX_API void clvox_page_number(double value, char *out, int room);

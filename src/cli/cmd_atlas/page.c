@@ -161,7 +161,8 @@ static void put_verdict(sheet *s)
         last = s->order[k];
     }
     if (wrong)
-        snprintf(doubts, sizeof doubts, wrong == 1 ? "One subject looks wrong." : "%d subjects look wrong.", wrong);
+        snprintf(doubts, sizeof doubts, wrong == 1 ? "One subject looks wrong." : "%d subjects look wrong.",
+                 wrong);
     if (last >= 0)
         snprintf(likeness, sizeof likeness, "%.3f", s->result->map[last].likeness);
     snprintf(text, sizeof text, "%s The least like the template is %.160s: squared correlation %s.", doubts,

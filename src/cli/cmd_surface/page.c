@@ -43,9 +43,10 @@ static void put_verdict(clvox_report *page, const clvox_denoise_result *r)
     const double values[4] = {r->mean_mm, r->largest_mm, r->volume_before, r->facts.volume};
     for (int i = 0; i < 4; i++)
         clvox_page_number(values[i], number[i], sizeof number[i]);
-    snprintf(text, sizeof text,
-             "The surface moved by %s mm on average, %s mm at most; its volume went from %s to %s mm\xc2\xb3.",
-             number[0], number[1], number[2], number[3]);
+    snprintf(
+        text, sizeof text,
+        "The surface moved by %s mm on average, %s mm at most; its volume went from %s to %s mm\xc2\xb3.",
+        number[0], number[1], number[2], number[3]);
     clvox_page_verdict(page, text);
 }
 

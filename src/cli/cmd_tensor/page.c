@@ -124,7 +124,8 @@ int cli_tensor_page_write(command *cli, const cli_tensor_page *what, const char 
         clvox_report_histogram(page, name, distributions[i].map, what->mask ? what->mask : support, 0);
     }
     if (what->table)
-        clvox_page_options(page, cli->log, &(clvox_page_set){NULL, what->table, what->used, what->defaults}, 1);
+        clvox_page_options(page, cli->log, &(clvox_page_set){NULL, what->table, what->used, what->defaults},
+                           1);
 end:
     status = cli_page_end(cli, &page, status, path);
     clvox_volume_destroy(&colours);
