@@ -157,7 +157,8 @@ static int write_page(command *cli, const request *r, const clvox_epi_result *re
     if (r->anatomy)
         layer[count++] = (clvox_report_layer){"anatomy", r->other, CLVOX_REPORT_GREY, 0};
     layer[count++] = (clvox_report_layer){"field, Hz", result->field, CLVOX_REPORT_SIGNED, 1};
-    layer[count++] = (clvox_report_layer){"piled up", result->pile_up, CLVOX_REPORT_MASK, 1};
+    if (result->piled_up)
+        layer[count++] = (clvox_report_layer){"piled up", result->pile_up, CLVOX_REPORT_MASK, 1};
     clvox_report_section(page, "Images");
     clvox_report_images(page, layer, count, NULL);
     clvox_report_section(page, "Numbers");
