@@ -157,12 +157,12 @@ int cmd_bench(command *cli, int argc, char **argv)
     bool variants = false, whole = false;
     const cli_option options[] = {
         {"size", 0, CLI_NUMBERS, &size, "NXxNYxNZ",
-         "voxels of the volume (default: 256 on a GPU, 128 on a CPU,\n"
+         "voxels of the volume (default: 256 on a GPU, 128 on a CPU, "
          "less where memory is short)"},
         {"seconds", 0, CLI_NUMBER, &seconds, "S", "longest sampling time of a row (default 0.5)"},
         {"variants", 0, CLI_FLAG, &variants, NULL, "also every variant and tile of every kernel"},
         {"whole", 0, CLI_FLAG, &whole, NULL,
-         "run flows on the full size instead of half of it along each side\n"
+         "run flows on the full size instead of half of it along each side "
          "(256 along each: 15 GiB)"},
         {NULL, 0, 0, NULL, NULL, NULL},
     };

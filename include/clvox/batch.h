@@ -97,6 +97,8 @@ typedef struct clvox_pairs_options {
      * lengths are read again by each pair's voxels, and an earlier result is known by them. NULL: none. */
     const char *const *given;
     const char *preset;      /* its name; NULL: "default" */
+    const char *names;       /* a table of the labels' names for volumes and pages: columns label (or index),
+                                name; NULL: none */
     const char *folder;      /* of the outputs; or */
     const char *derivatives; /* a folder of BIDS derivatives, with names made from the moving images' */
     const char *space;       /* with it, the name of the fixed images' space; NULL: from their names */
@@ -125,6 +127,7 @@ typedef struct clvox_pairs_options {
      * in their names. 0: all pairs. */
     int shard, shards;
     int any_device; /* 1: a result of another device or driver counts as present, too */
+    const char *names; /* table of the labels' names (label or index, and name) for the pages; NULL: none */
 } clvox_pairs_options;
 
 /* The size, and 0 for the rest. */

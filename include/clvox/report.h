@@ -53,8 +53,9 @@ typedef enum clvox_report_look {
     CLVOX_REPORT_GREY = 0, /* in grey values, from the air to the brightest half percent */
     CLVOX_REPORT_COLOUR,   /* 3 frames: red, green, blue from 0 to 255 */
     CLVOX_REPORT_OUTLINES, /* over the image: the borders of labels, a colour for each */
-    CLVOX_REPORT_CONTOUR, /* over the image: where values become negative, a colour for each layer */
-    CLVOX_REPORT_SIGNED   /* over the image: blue below 0 to red above, inside the mask */
+    CLVOX_REPORT_CONTOUR,  /* over the image: where values become negative, a colour for each layer */
+    CLVOX_REPORT_SIGNED,   /* over the image: blue below 0 to red above, inside the mask */
+    CLVOX_REPORT_MASK      /* over the image: the border of what is 1 */
 } clvox_report_look;
 
 /* An image, or what is laid over all images. Volumes may lie on any grid. */
@@ -69,12 +70,17 @@ typedef struct clvox_report_layer {
 enum { CLVOX_REPORT_LAYERS = 12 };
 
 /* Images to leaf through in three planes of the first one's grid, beginning at the largest of signed values
- * with a threshold, else at the centre of the mask (may be NULL), or of the head: sliders and arrow keys for
- * slices, any two images swiped or in turn, what is laid over switched on and off, signed values above a
- * threshold. Of large images every second or third slice is shown, so that a page stays below 6 MB. On
- * paper, and without scripts, the slices of the start. At least one image is needed, and it comes first. */
+ * with a threshold, else at the middle of the labels that are shown, of the mask (may be NULL), or of the
+ * head: sliders and arrow keys for slices, any two images swiped or in turn, what is laid over switched on
+ * and off, signed values above a threshold. Every voxel of the first image is there; so that a page stays
+ * below 6 MB, large images have fewer greys, at least 32, and only then fewer voxels. On paper, and without
+ * scripts, the slices of the start. At least one image is needed, and it comes first. */
 CLVOX_API void clvox_report_images(clvox_report *report, const clvox_report_layer *layers, int count,
                                    const clvox_volume *mask);
+
+/* The name of a label: what the page's outlines of label maps enclose is named where the pointer is, and at
+ * the cross; labels without a name by their number. The first name of a label stays. */
+CLVOX_API void clvox_report_label(clvox_report *report, int64_t label, const char *name);
 
 /* The distribution of a volume's first frame where mask is above 0 (on its grid; NULL: everywhere); values
  * that are not finite are left out. log_scale 1: the values are logarithms, and the axis has what they are

@@ -243,7 +243,8 @@ static void record_heard(clv_pair *p)
 static int write_page(clv_pair *p)
 {
     char path[PATH_MAX];
-    const clvox_pair_page page = {.fixed = p->row->fixed, .moving = p->row->moving, .log = p->log};
+    const clvox_pair_page page = {
+        .fixed = p->row->fixed, .moving = p->row->moving, .log = p->log, .names = p->options->names};
     const int status =
         clvox_pair_page_write(&p->work, &page, clvox_pair_path(p->row->names, CLVOX_PAIR_PAGE, path));
     if (status >= 0)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "clvox/command/label_names.h"
 #include "clvox/command/page.h"
 
 static void put_images(clvox_report *page, const clvox_pair_work *w, const clvox_volume *content)
@@ -163,6 +164,8 @@ int clvox_pair_page_write(const clvox_pair_work *w, const clvox_pair_page *p, co
     char *thumbnail = NULL;
     snprintf(title, sizeof title, "%s on %s", clvox_page_name(p->moving), clvox_page_name(p->fixed));
     CLV_TRY(clvox_page_begin(p->log, title, &page));
+    if (p->names)
+        CLV_TRY(clvox_label_names_show(p->names, page));
     for (int i = 0; (doubt = clvox_suspicion_at(i)); i++)
         if (w->result.suspicions & doubt->bit)
             clvox_report_warn(page, doubt->sentence);
@@ -181,7 +184,8 @@ int clvox_pair_page_write(const clvox_pair_work *w, const clvox_pair_page *p, co
     }
     CLV_TRY(put_trace(page, w, p));
     clvox_register_defaults(&defaults);
-    clvox_page_options(page, p->log, clvox_register_table(), &w->options, &defaults);
+    clvox_page_options(page, p->log, &(clvox_page_set){NULL, clvox_register_table(), &w->options, &defaults},
+                       1);
 end:
     free(thumbnail);
     status = clvox_page_end(p->log, &page, status, path);

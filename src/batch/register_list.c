@@ -18,6 +18,7 @@
 #include "batch/pairs.h"
 #include "batch/rows.h"
 #include "clvox/clvox.h"
+#include "clvox/command/label_names.h"
 #include "clvox/command/table.h"
 #include "clvox/files.h"
 
@@ -64,6 +65,7 @@ static char *key_of(const work *w, const clvox_pair *one)
     clv_key_file(key, "fixed_mask", one->fixed_mask);
     clv_key_file(key, "moving_mask", one->moving_mask);
     clv_key_file(key, "labels", one->labels);
+    clv_key_file(key, "names", o->report ? o->names : NULL);
     clv_key_file(key, "linear_fixed_mask", o->linear_fixed_mask);
     clv_key_file(key, "linear_moving_mask", o->linear_moving_mask);
     for (int k = 0; k < CLVOX_MAX_LEVELS; k++) {
@@ -304,6 +306,8 @@ int clvox_register_list(clvox_pairs *l, const clvox_pairs_options *o, clvox_cont
     if (count < 1 || !contexts[0] || o->jobs > CLV_ROWS_JOBS)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "a list needs pairs and a context, and at most %d jobs",
                           CLV_ROWS_JOBS);
+    if (o->names)
+        CLV_TRY(clvox_label_names_check(o->names));
     w.first = contexts[0];
     w.registration = clv_pairs_registration(o);
     l->summary_written = l->page_written = 0;

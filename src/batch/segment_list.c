@@ -14,6 +14,7 @@
 #include "batch/places.h"
 #include "batch/rows.h"
 #include "clvox/command/derivative.h"
+#include "clvox/command/label_names.h"
 #include "clvox/command/record.h"
 #include "clvox/command/segment.h"
 #include "clvox/command/table.h"
@@ -126,6 +127,7 @@ static int check_places(const making *m)
         for (int k = 0; k < CLVOX_LABELLED_FILES; k++)
             CLV_TRY(clv_places_input(&places, l->atlases->atlas[i].file[k]));
     CLV_TRY(clv_places_input(&places, l->atlases->path));
+    CLV_TRY(clv_places_input(&places, m->options->names));
     for (int i = 0; i < l->count; i++) {
         CLV_TRY(clv_places_input(&places, l->row[i].image));
         for (int k = 0; k < l->row[i].files; k++)
@@ -155,6 +157,8 @@ static int begin(making *m, const char *table)
     snprintf(path, sizeof path, o->derivatives ? "%s/logs/summary.tsv" : "%s/summary.tsv",
              o->derivatives ? o->derivatives : o->folder);
     CLV_TRY(copy(o->summary ? o->summary : path, &m->rows->summary));
+    if (o->names)
+        CLV_TRY(clvox_label_names_check(o->names));
     status = clvox_labelled_read(o->atlases, &m->rows->atlases);
 end:
     return status;
@@ -249,6 +253,7 @@ static char *key_of(const work *w, const clvox_segment_row *one)
     cJSON *key = clv_key_begin(w->first), *atlases = cJSON_AddArrayToObject(key, "atlases");
     clvox_record_fields(cJSON_GetObjectItem(key, "options"), clvox_segment_table(), &w->segment);
     clv_key_file(key, "image", one->image);
+    clv_key_file(key, "names", w->options->names);
     for (int i = 0; i < l->count; i++) {
         cJSON *atlas = cJSON_CreateObject();
         cJSON_AddItemToArray(atlases, atlas);
@@ -340,6 +345,7 @@ static void *begin_head(void *list, int row, clvox_context *ctx, clv_run *run)
     *j = (job){.list = w, .row = &w->rows->row[row], .ctx = ctx, .options = w->segment};
     j->options.progress = clv_rows_look;
     j->options.user = run;
+    j->work.names = w->options->names;
     j->log = cJSON_Duplicate(w->head, true);
     char *key = key_of(w, j->row);
     cJSON_AddStringToObject(j->log, "head", key ? key : "");

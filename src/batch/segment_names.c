@@ -61,9 +61,14 @@ int clvox_segment_names_make(const char *head, const char *prefix, const char *d
 static void print_volumes(FILE *to, const void *what)
 {
     const clvox_segment_work *w = what;
-    fprintf(to, "label\tvoxels\tmm3\tconfidence\n");
+    fprintf(to, "label\t%svoxels\tmm3\tconfidence\n", w->name ? "name\t" : "");
     for (int i = 0; i < w->labels; i++) {
-        fprintf(to, "%" PRId64 "\t%zu", w->measure[i].label, w->measure[i].voxels);
+        fprintf(to, "%" PRId64 "\t", w->measure[i].label);
+        if (w->name) {
+            clvox_table_fields(to, (const char *const[]){w->name[i] ? w->name[i] : "n/a"}, 1);
+            fputc('\t', to);
+        }
+        fprintf(to, "%zu", w->measure[i].voxels);
         clvox_table_number(to, "%.8g", w->measure[i].mm3);
         clvox_table_number(to, "%.4f", w->confidence[i]);
         fputc('\n', to);

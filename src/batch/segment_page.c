@@ -1,9 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "base/status.h"
+#include "clvox/command/label_names.h"
 #include "clvox/command/page.h"
 #include "clvox/command/segment.h"
+
+/* "148 labels and a brain of 1557 ml, from 2 of 2 atlases." */
+static void put_verdict(clvox_report *page, const clvox_segment_work *w, const cJSON *log)
+{
+    char text[160], labels[48] = "";
+    if (w->labels)
+        snprintf(labels, sizeof labels, "%d label%s and ", w->labels, w->labels == 1 ? "" : "s");
+    snprintf(text, sizeof text, "%s%s brain of %.0f ml, from %d of %d atlases.", labels, w->labels ? "a" : "A",
+             w->brain_ml, w->result.atlases, cJSON_GetArraySize(cJSON_GetObjectItem(log, "atlases")));
+    clvox_page_verdict(page, text);
+}
+
+static void put_volumes(clvox_report *page, const clvox_segment_work *w)
+{
+    static const char *const columns[] = {"label", "name", "volume, ml", "confidence"};
+    clvox_report_section(page, "Volumes");
+    clvox_report_table(page, "Confidence is the mean share of the label in the votes of the atlases", columns,
+                       4);
+    for (int i = 0; i < w->labels; i++) {
+        char text[3][32];
+        snprintf(text[0], sizeof *text, "%" PRId64, w->measure[i].label);
+        clvox_page_number(w->measure[i].mm3 / 1000, text[1], sizeof *text);
+        snprintf(text[2], sizeof *text, "%.2f", w->confidence[i]);
+        clvox_report_row(page, (clvox_report_cell[4]){{.text = text[0]},
+                                                      {.text = w->name ? w->name[i] : NULL},
+                                                      {.text = text[1]},
+                                                      {.text = text[2]}});
+    }
+}
 
 static void put_images(clvox_report *page, const clvox_segment_work *w)
 {
@@ -14,7 +45,7 @@ static void put_images(clvox_report *page, const clvox_segment_work *w)
     layers[count++] = (clvox_report_layer){"confidence", r->confidence, CLVOX_REPORT_GREY, 0};
     if (r->labels)
         layers[count++] = (clvox_report_layer){"labels", r->labels, CLVOX_REPORT_OUTLINES, 0};
-    layers[count++] = (clvox_report_layer){"brain", r->mask, CLVOX_REPORT_OUTLINES, r->labels != NULL};
+    layers[count++] = (clvox_report_layer){"brain", r->mask, CLVOX_REPORT_MASK, r->labels != NULL};
     clvox_report_section(page, "Images");
     clvox_report_images(page, layers, count, r->mask);
     clvox_report_section(page, "Confidence");
@@ -50,12 +81,17 @@ int clvox_segment_page(const clvox_segment_work *w, const clvox_segment_options 
     clvox_segment_options defaults;
     snprintf(title, sizeof title, "Segmentation: %.290s", clvox_page_name(head));
     CLV_TRY(clvox_page_begin(log, title, &page));
+    put_verdict(page, w, log);
+    if (w->names)
+        CLV_TRY(clvox_label_names_show(w->names, page));
     put_images(page, w);
     put_atlases(page, log);
-    clvox_report_section(page, "Result");
+    if (w->result.labels)
+        put_volumes(page, w);
+    clvox_report_section(page, "Numbers");
     clvox_page_facts(page, cJSON_GetObjectItem(log, "result"), 16);
     clvox_segment_defaults(&defaults);
-    clvox_page_options(page, log, clvox_segment_table(), o, &defaults);
+    clvox_page_options(page, log, &(clvox_page_set){NULL, clvox_segment_table(), o, &defaults}, 1);
 end:
     return clvox_page_end(log, &page, status, path);
 }

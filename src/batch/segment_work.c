@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "clvox/command/label_names.h"
 #include "clvox/command/record.h"
 #include "clvox/command/segment.h"
 #include "clvox/command/table.h"
@@ -231,6 +232,8 @@ int clvox_segment_solve(clvox_context *ctx, const clvox_segment_options *o, clvo
     CLV_TRY(add_all(s, atlases, log, hearer));
     CLV_TRY(clvox_segment_end(s, &w->result));
     CLV_TRY(measure(w));
+    if (w->names)
+        CLV_TRY(clvox_label_names_read(w->names, w->measure, w->labels, &w->name));
     record(w, log);
 end:
     clvox_segment_destroy(&s);
@@ -241,6 +244,7 @@ void clvox_segment_work_free(clvox_segment_work *w)
 {
     clvox_volume_destroy(&w->head);
     clvox_segment_result_destroy(&w->result);
+    clvox_label_names_free(&w->name, w->labels);
     clvox_label_measure_destroy(&w->measure);
     free(w->confidence);
     clvox_results_free(&w->outputs);

@@ -119,6 +119,26 @@ end:
 
 /* ---- results ----------------------------------------------------------------- */
 
+/* "Shifts of up to 6.69 mm; the images differ by 0.105 of their mean before, 0.007 after." */
+static void put_verdict(clvox_report *page, const request *r, const clvox_epi_result *result)
+{
+    char number[3][32], text[320];
+    const double values[3] = {result->largest_mm, result->difference_before, result->difference_after};
+    for (int i = 0; i < 3; i++)
+        clvox_page_number(values[i], number[i], sizeof number[i]);
+    int used = snprintf(text, sizeof text, "The head is shifted by up to %s mm", number[0]);
+    if (r->images > 1)
+        used += snprintf(text + used, sizeof text - (size_t)used,
+                         "; the images differ by %s of their mean before, by %s after", number[1], number[2]);
+    if (result->piled_up)
+        snprintf(text + used, sizeof text - (size_t)used,
+                 ". In %ld voxels signal of several places lies in one, which no correction brings back.",
+                 result->piled_up);
+    else
+        snprintf(text + used, sizeof text - (size_t)used, ".");
+    clvox_page_verdict(page, text);
+}
+
 static int write_page(command *cli, const request *r, const clvox_epi_result *result)
 {
     int status = CLVOX_OK, count = 0;
@@ -128,6 +148,7 @@ static int write_page(command *cli, const request *r, const clvox_epi_result *re
     snprintf(title, sizeof title, "Distortion: %.300s", clvox_page_name(r->prefix));
     snprintf(path, sizeof path, "%s_report.html", r->prefix);
     CLI_TRY(cli_page_begin(cli, title, &page));
+    put_verdict(page, r, result);
     layer[count++] = (clvox_report_layer){"corrected", result->corrected, CLVOX_REPORT_GREY, 0};
     layer[count++] = (clvox_report_layer){"first image", r->image[0].image, CLVOX_REPORT_GREY, 0};
     for (int i = 1; i < r->images && count < 3; i++)
@@ -135,11 +156,12 @@ static int write_page(command *cli, const request *r, const clvox_epi_result *re
             layer[count++] = (clvox_report_layer){"opposite image", r->image[i].image, CLVOX_REPORT_GREY, 0};
     if (r->anatomy)
         layer[count++] = (clvox_report_layer){"anatomy", r->other, CLVOX_REPORT_GREY, 0};
-    layer[count++] = (clvox_report_layer){"field", result->field, CLVOX_REPORT_SIGNED, 1};
-    layer[count++] = (clvox_report_layer){"piled up", result->pile_up, CLVOX_REPORT_OUTLINES, 1};
+    layer[count++] = (clvox_report_layer){"field, Hz", result->field, CLVOX_REPORT_SIGNED, 1};
+    if (result->piled_up)
+        layer[count++] = (clvox_report_layer){"piled up", result->pile_up, CLVOX_REPORT_MASK, 1};
     clvox_report_section(page, "Images");
     clvox_report_images(page, layer, count, NULL);
-    clvox_report_section(page, "Figures");
+    clvox_report_section(page, "Numbers");
     clvox_page_facts(page, cJSON_GetObjectItem(cli->log, "result"), 16);
 end:
     return cli_page_end(cli, &page, status, path);

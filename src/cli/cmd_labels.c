@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Voxels, volume and centroid of each label. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/cli.h"
+#include "clvox/command/label_names.h"
 #include "clvox/command/table.h"
 #include "clvox/compare.h"
 #include "clvox/files.h"
@@ -17,36 +16,6 @@ typedef struct measured {
     int count;
     const char *table;
 } measured;
-
-static int take_name(void *user, int line, const char *const *field)
-{
-    measured *m = user;
-    const char *label = field[0] ? field[0] : field[1];
-    char *end;
-    if (!label || !*label || !field[2])
-        return clvox_fail(
-            CLVOX_ERROR_FORMAT,
-            "%s, line %d: there is no label and name; its columns are label (or index) and name", m->table,
-            line);
-    errno = 0;
-    const long long value = strtoll(label, &end, 10);
-    if (*end || errno)
-        return clvox_fail(CLVOX_ERROR_FORMAT, "%s, line %d: %s is no label: labels are whole numbers",
-                          m->table, line, label);
-    for (int i = 0; i < m->count; i++)
-        if (m->row[i].label == value && !m->name[i] && !(m->name[i] = strdup(field[2])))
-            return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    return CLVOX_OK;
-}
-
-static int read_names(measured *m)
-{
-    static const char *const columns[] = {"label", "index", "name", NULL};
-    m->name = calloc((size_t)m->count + 1, sizeof *m->name);
-    if (!m->name)
-        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    return clvox_table_read(&(clvox_table){.path = m->table, .names = columns, .row = take_name, .user = m});
-}
 
 static void print(FILE *to, const void *what)
 {
@@ -124,7 +93,7 @@ int cmd_labels(command *cli, int argc, char **argv)
     if (!m.count)
         cli_note(cli, "%s: has no label: every voxel is 0", words[0]);
     if (m.table)
-        CLI_TRY(read_names(&m));
+        CLI_TRY(clvox_label_names_read(m.table, m.row, m.count, &m.name));
     log_rows(cli, &m);
     if (!out)
         CLI_TRY(show(cli, &m));
@@ -134,9 +103,7 @@ int cmd_labels(command *cli, int argc, char **argv)
     }
     status = CLVOX_OK;
 end:
-    for (int i = 0; m.name && i < m.count; i++)
-        free(m.name[i]);
-    free(m.name);
+    clvox_label_names_free(&m.name, m.count);
     clvox_label_measure_destroy(&m.row);
     clvox_volume_destroy(&labels);
     return status;

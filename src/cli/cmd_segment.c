@@ -7,12 +7,13 @@
 #include "cli/bar.h"
 #include "cli/page.h"
 #include "clvox/command/derivative.h"
+#include "clvox/command/label_names.h"
 #include "clvox/command/record.h"
 #include "clvox/command/segment.h"
 #include "clvox/files.h"
 
 typedef struct request {
-    const char *head, *atlases, *prefix, *derivatives, *list, *summary;
+    const char *head, *atlases, *names, *prefix, *derivatives, *list, *summary;
     const char *given[CLVOX_MAX_OPTIONS];
     int jobs, at_once;
     clvox_segment_options options;
@@ -79,12 +80,16 @@ static int label_one(command *cli, request *r)
 {
     int status = CLVOX_OK;
     clvox_labelled_list *atlases = NULL;
-    clvox_segment_work w = {.head = NULL};
+    clvox_segment_work w = {.names = r->names};
     cli_bar bar;
     clvox_segment_names *names = malloc(sizeof *names);
     if (!names)
         return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
     CLI_TRY(clvox_labelled_read(r->atlases, &atlases));
+    if (r->names)
+        CLI_TRY(cli_claim_input(cli, r->names));
+    if (r->names)
+        CLI_TRY(clvox_label_names_check(r->names));
     CLI_TRY(name_files(cli, r, atlases, names));
     CLI_TRY(cli_load(cli, &(cli_input){r->head, &w.head, 0}, 1, NULL, NULL, true));
     cli_bar_begin(&bar, cli);
@@ -128,7 +133,7 @@ static int label_list(command *cli, request *r)
     char message[2048], *head = NULL;
     cli_bar bar;
     clvox_segment_rows *rows = NULL;
-    clvox_segment_list_options o = {.size = sizeof o, .segment = &r->options, .atlases = r->atlases,
+    clvox_segment_list_options o = {.size = sizeof o, .segment = &r->options, .atlases = r->atlases, .names = r->names,
                                     .folder = r->prefix, .derivatives = r->derivatives,
                                     .summary = r->summary, .no_clobber = cli->no_clobber, .jobs = r->jobs,
                                     .log = cli_bar_hear, .progress = cli_bar_stage, .user = &bar};
@@ -167,6 +172,10 @@ int cmd_segment(command *cli, int argc, char **argv)
         {"image", 'i', CLI_TEXT, &r.head, "HEAD", "the head", .basic = true},
         {"atlases", 0, CLI_TEXT, &r.atlases, "LIST",
          "table of the atlases: columns image, labels and, if there are, mask", .basic = true},
+        {"names", 0, CLI_TEXT, &r.names, "TABLE",
+         "names of the labels for the table of volumes and the page: columns label (or index) and name, .tsv "
+         "or .csv",
+         .basic = true},
         {"output", 'o', CLI_PREFIX, &r.prefix, "PREFIX", "prefix of the output files", .basic = true},
         {"bids-derivatives", 0, CLI_FOLDER, &r.derivatives, "DIR",
          "instead of -o: write into this folder of BIDS derivatives, under names made from the head's",

@@ -116,7 +116,7 @@ int cli_series_page(command *cli, const char *prefix, const clvox_volume *series
     clvox_page_facts(page, result, 16);
     cJSON_Delete(result);
     clvox_series_defaults(&defaults);
-    clvox_page_options(page, cli->log, clvox_series_table(), options, &defaults);
+    clvox_page_options(page, cli->log, &(clvox_page_set){NULL, clvox_series_table(), options, &defaults}, 1);
 end:
     status = cli_page_end(cli, &page, status, path);
     clvox_volume_destroy(&content);

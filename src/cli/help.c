@@ -81,13 +81,13 @@ static void print_words(const char *text, int from, int column)
 {
     int at = from;
     for (const char *word = text; *word;) {
-        const int length = (int)strcspn(word, " ");
+        const int length = (int)strcspn(word, " \n");
         if (at > column && at + 1 + length > WIDTH) {
             printf("\n%*s", column, "");
             at = column;
         }
         at += printf("%s%.*s", at > column ? " " : "", length, word);
-        word += length + (int)strspn(word + length, " ");
+        word += length + (int)strspn(word + length, " \n");
     }
     printf("\n");
 }

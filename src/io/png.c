@@ -55,7 +55,8 @@ static size_t filter_row(int filter, const uint8_t *row, const uint8_t *up, int 
     return sum;
 }
 
-/* All rows, each after its filter's number: the one of the least sum, but colours by number as they are. */
+/* All rows, each after its filter's number: the one of the least sum, but names and colours by number as they
+ * are. */
 static void filter_rows(const clv_png *from, int bytes, int pixel, uint8_t *out)
 {
     uint8_t *trial = out + (size_t)(bytes + 1) * (size_t)from->height;
@@ -63,7 +64,7 @@ static void filter_rows(const clv_png *from, int bytes, int pixel, uint8_t *out)
         const uint8_t *row = from->pixels + (size_t)y * (size_t)bytes, *up = y ? row - bytes : NULL;
         size_t least = filter_row(NONE, row, up, bytes, pixel, out + 1);
         out[0] = NONE;
-        for (int filter = SUB; filter < FILTERS && !from->colors; filter++) {
+        for (int filter = SUB; filter < FILTERS && !from->colors && !from->plain; filter++) {
             const size_t sum = filter_row(filter, row, up, bytes, pixel, trial);
             if (sum >= least)
                 continue;

@@ -17,6 +17,7 @@ typedef struct clv_png {
     int rgb;
     const uint8_t (*colors)[4]; /* red, green, blue, opacity. NULL: greys */
     int color_count;            /* up to 256 */
+    int plain;                  /* 1: bytes are names: rows are not predicted from each other */
 } clv_png;
 
 /* The file's bytes. *out is the caller's to free; NULL on failure. */

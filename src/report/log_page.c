@@ -72,6 +72,23 @@ static const char *title_of(const char *key)
         {"left_out", "voxels with measurements that have no weight"},
         {"far_s0", "voxels with S0 far from the mean of b = 0"},
         {"rejects", "rejected measurements"},
+        {"fa_median", "median FA"},
+        {"md_median", "median MD, mm\xc2\xb2/s"},
+        {"seconds", "time, s"},
+        {"seconds_register", "time of registering, s"},
+        {"seconds_fuse", "time of fusing, s"},
+        {"seconds_resample", "time of resampling, s"},
+        {"center_ras", "centre, RAS mm"},
+        {"euler", "Euler characteristic"},
+        {"largest_shift_mm", "largest shift in the head"},
+        {"piled_up_voxels", "voxels where signal piles up"},
+        {"difference_before", "difference of the images before, rms over the mean"},
+        {"difference_after", "difference of the images after, rms over the mean"},
+        {"hz_per_unit", "Hz of a unit of the field map"},
+        {"threshold_05", "t where p FWE is 0.05"},
+        {"smallest_p_fwe", "smallest p FWE"},
+        {"significant_voxels", "significant voxels, p FWE at most 0.05"},
+        {"significant_voxels_fdr", "significant voxels, q FDR at most 0.05"},
     };
     for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
         if (key && !strcmp(key, titles[i][0]))
@@ -80,11 +97,9 @@ static const char *title_of(const char *key)
 }
 
 /* The unit that a key ends in, and what it is called in text. */
-static const char *const units[][2] = {{"_mm", " mm"},
-                                       {"_degrees", "\xc2\xb0"},
-                                       {"_seconds", " s"},
-                                       {"_mm2_s", " mm\xc2\xb2/s"},
-                                       {"_bytes", " MiB"}};
+static const char *const units[][2] = {
+    {"_mm", " mm"},          {"_degrees", "\xc2\xb0"}, {"_seconds", " s"}, {"_mm2_s", " mm\xc2\xb2/s"},
+    {"_mm2", " mm\xc2\xb2"}, {"_mm3", " mm\xc2\xb3"},  {"_ml", " ml"},     {"_bytes", " MiB"}};
 enum { UNITS = sizeof units / sizeof *units };
 
 static int unit_of(const char *key)
@@ -99,7 +114,10 @@ static int unit_of(const char *key)
 void clvox_page_number(double value, char *out, int room)
 {
     const bool whole = value == nearbyint(value) && fabs(value) < 1e15;
-    snprintf(out, (size_t)room, whole || fabs(value) >= 1000 ? "%.0f" : "%.3g", value);
+    if (isnan(value))
+        snprintf(out, (size_t)room, "unknown");
+    else
+        snprintf(out, (size_t)room, whole || fabs(value) >= 1000 ? "%.0f" : "%.3g", value);
 }
 
 /* "4, 2, 1". */
@@ -206,32 +224,41 @@ void clvox_page_verdict(clvox_report *page, const char *sentence)
     clv_report_verdict(page, sentence);
 }
 
-void clvox_page_options(clvox_report *page, const cJSON *log, const clvox_option_table *table,
-                        const void *used, const void *defaults)
+/* Those of a set that differ from the defaults; false: none does. */
+static bool put_given(clvox_report *page, const cJSON *all, const clvox_page_set *set)
+{
+    const cJSON *options = set->key ? cJSON_GetObjectItem(all, set->key) : all;
+    clvox_option_text row;
+    bool any = false;
+    for (int i = 0; clvox_option_describe(set->table, i, &row); i++) {
+        double number[2][CLVOX_MAX_NUMBERS];
+        const cJSON *item = cJSON_GetObjectItem(options, row.key);
+        if (!row.name || !item || !strcmp(row.key, "preset"))
+            continue;
+        const int count = clvox_option_numbers(set->table, i, set->used, number[0]);
+        bool given = clvox_option_numbers(set->table, i, set->defaults, number[1]) != count;
+        for (int k = 0; k < count; k++)
+            given = given || number[0][k] != number[1][k];
+        if (given)
+            put_fact(page, set->key ? set->key : "", item);
+        any = any || given;
+    }
+    return any;
+}
+
+void clvox_page_options(clvox_report *page, const cJSON *log, const clvox_page_set *sets, int count)
 {
     const cJSON *options = cJSON_GetObjectItem(log, "options"),
                 *preset = cJSON_GetObjectItem(options, "preset");
-    clvox_option_text row;
     bool any = false;
     page->optioned = true;
     clvox_report_section(page, "Options");
     if (preset)
         put_fact(page, "", preset);
-    for (int i = 0; clvox_option_describe(table, i, &row); i++) {
-        double number[2][CLVOX_MAX_NUMBERS];
-        const cJSON *item = cJSON_GetObjectItem(options, row.key);
-        if (!row.name || !item)
-            continue;
-        const int count = clvox_option_numbers(table, i, used, number[0]);
-        bool given = clvox_option_numbers(table, i, defaults, number[1]) != count;
-        for (int k = 0; k < count; k++)
-            given = given || number[0][k] != number[1][k];
-        if (given)
-            put_fact(page, "", item);
-        any = any || given;
-    }
-    clvox_report_text(page, any ? "All others are at their defaults; the JSON log has them."
-                                : "All are at their defaults; the JSON log has them.");
+    for (int i = 0; i < count; i++)
+        any = put_given(page, options, &sets[i]) || any;
+    clvox_report_text(page, any || preset ? "All others are at their defaults; the JSON log has them."
+                                          : "All are at their defaults; the JSON log has them.");
 }
 
 /* ---- content ------------------------------------------------------------- */

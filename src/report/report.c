@@ -75,6 +75,9 @@ void clvox_report_destroy(clvox_report **report)
     for (int i = 0; i < r->viewers; i++)
         for (int k = 0; k < r->viewer[i].layers; k++)
             free((char *)r->viewer[i].layer[k].name);
+    for (int i = 0; i < r->name_count; i++)
+        free(r->names[i].name);
+    free(r->names);
     free(r->title.data);
     free(r->warnings.data);
     free(r->links.data);
@@ -259,6 +262,20 @@ void clvox_report_images(clvox_report *report, const clvox_report_layer *layers,
     }
 }
 
+void clvox_report_label(clvox_report *report, int64_t label, const char *name)
+{
+    CLV_GIVEN_OR(, report, name);
+    clv_viewer_name *more = realloc(report->names, ((size_t)report->name_count + 1) * sizeof *more);
+    if (more) {
+        report->names = more;
+        more[report->name_count] = (clv_viewer_name){label, clvox_text_utf8(name)};
+    }
+    if (!more || !more[report->name_count].name)
+        clv_report_fail(report, CLVOX_ERROR_MEMORY, "out of host memory for the page");
+    else
+        report->name_count++;
+}
+
 void clvox_report_icon(clvox_report *report, const char *thumbnail)
 {
     CLV_GIVEN_OR(, report, thumbnail);
@@ -345,7 +362,8 @@ int clvox_report_write(const clvox_report *report, const char *path)
     put_head(&page, report);
     for (int i = 0; i < report->viewers; from = report->place[i++]) {
         put_part(&page, &report->body, from, report->place[i]);
-        CLV_TRY(clv_viewer_put(&page, &report->viewer[i], PICTURES / (size_t)report->viewers));
+        CLV_TRY(clv_viewer_put(&page, &report->viewer[i], report->names, report->name_count,
+                               PICTURES / (size_t)report->viewers));
     }
     put_part(&page, &report->body, from, report->body.length);
     clv_text_put(&page, ends[report->open]);
@@ -384,7 +402,7 @@ const char *const clv_viewer_style =
     ".facts dt{color:var(--soft);flex:0 0 auto;max-width:60%}.facts "
     "dd{margin:0;text-align:right;overflow-wrap:anywhere;min-width:4ch}\n"
     ".viewer{margin:1rem 0}.still{display:block;margin:0}.still "
-    "img{width:100%;max-width:640px;background:#000}"
+    "img{width:100%;max-width:1120px;background:#000}"
     ".live .still{display:none}\n"
     ".controls{display:flex;flex-wrap:wrap;gap:.5rem .8rem;margin:0 0 .8rem}"
     "fieldset{border:1px solid var(--line);border-radius:5px;padding:.1rem .7rem "
@@ -394,7 +412,14 @@ const char *const clv_viewer_style =
     ".scale{display:inline-flex;align-items:center;gap:.4rem;font-size:.85rem}.colors{display:inline-block;"
     "width:8rem;"
     "height:.9rem;border:1px solid var(--line)}\n"
-    ".planes{display:flex;gap:12px;align-items:flex-start}.plane{flex:1 1 0;min-width:0}"
+    ".planes{display:flex;gap:12px;align-items:flex-start}.plane{flex:1 1 0;min-width:0;position:relative}"
+    ".tip{position:absolute;pointer-events:none;transform:translateY(-50%);"
+    "background:var(--panel);color:var(--ink);border:1px solid var(--line);border-radius:4px;padding:.1rem "
+    ".5rem;font-size:.85rem;max-width:16rem;"
+    "overflow-wrap:anywhere}.swatch:not([hidden]){display:inline-block;width:.8em;height:.8em;"
+    "border:1px solid "
+    "var(--line);margin-right:.3em;vertical-align:-.05em}.here{display:block;min-height:1.5em;font-size:."
+    "9rem;margin:.3rem 0}"
     ".plane canvas{display:block;width:100%;background:#000;touch-action:pan-y;cursor:crosshair}"
     ".plane input{width:100%;margin:.4rem 0 0}.plane output{display:block;font-size:.85rem;color:var(--soft);"
     "font-variant-numeric:tabular-nums}\n"
@@ -421,4 +446,4 @@ const char *const clv_viewer_style =
     "input[type=range]{width:6rem}}\n"
     "@media print{.command button{display:none}.live .still{display:block}.live "
     ".stage{display:none}.warnings{break-inside:avoid}"
-    ".still img{max-height:230mm;width:auto;max-width:100%}}\n";
+    ".still img{max-height:118mm;width:auto;max-width:100%}}\n";

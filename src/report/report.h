@@ -24,6 +24,8 @@ struct clvox_report {
     clv_viewer viewer[CLV_REPORT_VIEWERS];
     size_t place[CLV_REPORT_VIEWERS]; /* in the body, before which the viewer stands */
     int viewers;
+    clv_viewer_name *names; /* of labels */
+    int name_count;
     int status; /* of what failed first, with its sentence */
     char message[CLV_REPORT_MESSAGE];
 };

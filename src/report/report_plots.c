@@ -12,7 +12,7 @@
 enum {
     WIDTH = 560,
     HEIGHT = 260,
-    LEFT = 64,
+    LEFT = 76,
     RIGHT = 14,
     TOP = 12,
     BOTTOM = 44,

@@ -21,7 +21,8 @@ def chromium_or_skip():
 FRAME = """<!doctype html><iframe width=%d height=900 style="border:0"></iframe><script>
 const frame = document.querySelector('iframe')
 frame.srcdoc = %s
-setTimeout(() => document.documentElement.textContent = frame.contentDocument.documentElement.textContent, 2500)
+const wait = setInterval(() => { const text = frame.contentDocument.documentElement.textContent
+  if (text.startsWith('[RESULT]')) { clearInterval(wait); document.documentElement.textContent = text } }, 100)
 </script>"""
 
 
@@ -50,7 +51,7 @@ class Browser:
         with open(probe, "w", encoding="utf-8") as file:
             inner = re.sub(r"<meta http-equiv=.*?>", "", text).replace("</body>", script + "</body>")
             file.write(inner if width is None else FRAME % (width, json.dumps(inner).replace("</", "<\\/")))
-        out, _ = self.run(probe, "--dump-dom", *options)
+        out, _ = self.run(probe, "--dump-dom", "--virtual-time-budget=20000", *options)
         found = re.search(r"\[RESULT\](.*)\[END\]", out, re.S)
         return json.loads(html.unescape(found.group(1))) if found else None
 

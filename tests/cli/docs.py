@@ -33,7 +33,7 @@ def anchors(path):
 
 
 def links(path, text):
-    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+    for target in re.findall(r"\]\(([^)\s]+)(?: \"[^\"]*\")?\)", text):
         if re.match(r"[a-z]+:", target):
             continue
         name, _, anchor = target.partition("#")

@@ -28,6 +28,8 @@ for verb in $(clvox --help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
     for page in $(clvox "$verb" --describe-options | python3 -c 'import json, sys; print(*json.load(sys.stdin)["words"])') ''; do
         exits 0 clvox "$verb" $page --help all
         grep -n '.\{81\}' log/out && complain "$verb $page: a line has more than 80 columns"
+        awk '/^[A-Z][A-Za-z ]*:$/ {on = length < 30} /^$/ {on = 0} on && /^[^ `]/ && !/:$/' log/out | grep -q . &&
+            complain "$verb $page: a line of the options begins at the left"
         grep -e '^  \(-., \)\{0,1\}--[a-z0-9-]* [0-9][0-9.]*[x,m]' log/out && complain "$verb $page: a number stands for a value"
     done
     exits 0 clvox "$verb" --version; prints '^clvox [0-9]'

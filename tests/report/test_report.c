@@ -84,99 +84,79 @@ static size_t decode(const char *text, uint8_t *out)
     return count;
 }
 
-/* A layer's slices in a plane, as red, green, blue and opacity; the caller's. */
-static uint8_t *sheet_of(const cJSON *data, int layer, int plane, int *width, int *height)
+static int number_in(const cJSON *data, const char *name, int at)
 {
-    const char *text =
-        cJSON_GetArrayItem(
-            cJSON_GetObjectItem(cJSON_GetArrayItem(cJSON_GetObjectItem(data, "layers"), layer), "sheets"),
-            plane)
-            ->valuestring;
-    uint8_t *bytes = malloc(strlen(text)), *pixels;
-    size_t size = decode(text, bytes);
+    return cJSON_GetArrayItem(cJSON_GetObjectItem(data, name), at)->valueint;
+}
+
+/* A layer as red, green and blue of its voxels, R, A and S upwards; the caller's. */
+static uint8_t *voxels_of(const cJSON *data, int layer, int size[3])
+{
+    const cJSON *one = cJSON_GetArrayItem(cJSON_GetObjectItem(data, "layers"), layer);
+    const char *text = cJSON_GetObjectItem(one, "sheet")->valuestring;
+    const int columns = cJSON_GetObjectItem(data, "columns")->valueint;
+    uint8_t *bytes = malloc(strlen(text)), *pixels, *out;
+    size_t count = decode(text, bytes), to = 0;
     png_image image;
     memset(&image, 0, sizeof image);
     image.version = PNG_IMAGE_VERSION;
-    assert_true(png_image_begin_read_from_memory(&image, bytes, size));
-    image.format = PNG_FORMAT_RGBA;
+    assert_true(png_image_begin_read_from_memory(&image, bytes, count));
+    image.format = PNG_FORMAT_RGB;
     pixels = malloc(PNG_IMAGE_SIZE(image));
     assert_true(png_image_finish_read(&image, NULL, pixels, 0, NULL));
-    *width = (int)image.width;
-    *height = (int)image.height;
+    for (int w = 0; w < 3; w++)
+        size[w] = number_in(data, "size", w);
+    assert_true((int)image.width == size[0] * columns &&
+                (int)image.height == size[1] * ((size[2] + columns - 1) / columns));
+    out = malloc(3 * (size_t)size[0] * size[1] * size[2]);
+    for (int z = 0; z < size[2]; z++)
+        for (int y = 0; y < size[1]; y++)
+            for (int x = 0; x < 3 * size[0]; x++)
+                out[to++] = pixels[3 * ((size_t)(z / columns * size[1] + y) * image.width +
+                                        (size_t)(z % columns * size[0])) +
+                                   x];
+    free(pixels);
     free(bytes);
-    return pixels;
+    return out;
 }
 
-static int number(const cJSON *data, int plane, const char *name)
+/* What a signed, outlined or grey layer has at a voxel. */
+static int value_at(const uint8_t *voxels, const int size[3], int x, int y, int z)
 {
-    return cJSON_GetObjectItem(cJSON_GetArrayItem(cJSON_GetObjectItem(data, "planes"), plane), name)
-        ->valueint;
-}
-
-static double number_in(const cJSON *data, int plane, const char *name, int at)
-{
-    return cJSON_GetArrayItem(
-               cJSON_GetObjectItem(cJSON_GetArrayItem(cJSON_GetObjectItem(data, "planes"), plane), name), at)
-        ->valuedouble;
-}
-
-/* The red of a pixel of slice k. */
-static int pixel(const cJSON *data, int layer, int plane, int k, int x, int y)
-{
-    int width, height, w = number(data, plane, "width"), h = number(data, plane, "height"),
-                       columns = number(data, plane, "columns");
-    uint8_t *sheet = sheet_of(data, layer, plane, &width, &height);
-    const int value = sheet[4 * ((size_t)(k / columns * h + y) * width + k % columns * w + x)];
-    assert_true(width == w * columns && k / columns * h + y < height);
-    free(sheet);
-    return value;
+    return voxels[3 * (((size_t)z * size[1] + y) * size[0] + x)];
 }
 
 static void slices_follow_the_axes_of_the_patient(void **state)
 {
     (void)state;
     clvox_volume *v = make((const int[]){23, 29, 11}, (const double[]){2, 1.5, 4}, 1);
-    /* Direction of the slope, its plane, and its extent there. */
-    static const struct {
-        double along[3];
-        int plane, down;
-        bool falls;
-    } cases[] = {{{1, 0, 0}, 0, 0, true}, {{1, 0, 0}, 1, 0, true}, {{0, 1, 0}, 0, 1, true},
-                 {{0, 1, 0}, 2, 0, true}, {{0, 0, 1}, 1, 1, true}, {{0, 0, -1}, 2, 1, false}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        slope(v, cases[i].along);
+    int size[3];
+    for (int w = 0; w < 3; w++) {
+        double along[3] = {0};
+        along[w] = 1;
+        slope(v, along);
         char *page = page_of(&(clvox_report_layer){"one", v, CLVOX_REPORT_GREY, 0}, 1, NULL);
         cJSON *data = data_of(page);
-        const int plane = cases[i].plane, w = number(data, plane, "width"), h = number(data, plane, "height"),
-                  k = number(data, plane, "start");
-        const int first = pixel(data, 0, plane, k, cases[i].down ? w / 2 : 2, cases[i].down ? 2 : h / 2);
-        const int last =
-            pixel(data, 0, plane, k, cases[i].down ? w / 2 : w - 3, cases[i].down ? h - 3 : h / 2);
-        assert_that(cases[i].falls ? first > last + 40 : last > first + 40, "case %zu: %d to %d", i, first,
-                    last);
+        uint8_t *voxels = voxels_of(data, 0, size);
+        /* All voxels are there, at their millimetres, and go up with the world. */
+        assert_that(size[0] == 23 && size[1] == 29 && size[2] == 11, "%d %d %d", size[0], size[1], size[2]);
+        assert_that(number_in(data, "first", w) == 0 && number_in(data, "edge", 0) == 2 &&
+                        number_in(data, "step", 2) == 4,
+                    "axis %d: from %d mm", w, number_in(data, "first", w));
+        int before = -1, first = -1;
+        for (int k = 0; k < size[w]; k++) {
+            int at[3] = {10, 10, 5};
+            at[w] = k;
+            const int here = value_at(voxels, size, at[0], at[1], at[2]);
+            assert_that(here >= before, "voxel %d along axis %d: %d after %d", k, w, here, before);
+            before = here;
+            first = k ? first : here;
+        }
+        assert_that(before >= first + 4, "axis %d: %d to %d", w, first, before);
+        free(voxels);
         cJSON_Delete(data);
         free(page);
     }
-    /* All slices are there, at their millimetres, and go up with the world. */
-    slope(v, (const double[]){0, 0, 3});
-    char *page = page_of(&(clvox_report_layer){"one", v, CLVOX_REPORT_GREY, 0}, 1, NULL);
-    cJSON *data = data_of(page);
-    assert_that(number(data, 0, "count") == 11 && number(data, 1, "count") == 29 &&
-                    number(data, 2, "count") == 23,
-                "%d slices", number(data, 0, "count"));
-    assert_that(fabs(number_in(data, 0, "mm", 0)) < 1e-6 && fabs(number_in(data, 0, "mm", 1) - 4) < 1e-6,
-                "from %g mm", number_in(data, 0, "mm", 0));
-    /* The proportions are millimetres. */
-    const double shape = (double)number(data, 0, "width") / number(data, 0, "height");
-    assert_that(fabs(shape - 23 * 2 / (29 * 1.5)) < 0.02, "%g", shape);
-    int before = -1;
-    for (int k = 0; k < 11; k++) {
-        const int here = pixel(data, 0, 0, k, 30, 30);
-        assert_that(here >= before, "slice %d: %d after %d", k, here, before);
-        before = here;
-    }
-    cJSON_Delete(data);
-    free(page);
     clvox_volume_destroy(&v);
 }
 
@@ -222,34 +202,24 @@ static void overlays_are_clear_where_there_is_nothing(void **state)
                                          {"change", change, CLVOX_REPORT_SIGNED, 1}};
     char *page = page_of(layers, 3, mask);
     cJSON *data = data_of(page);
-    int width, height, w = number(data, 0, "width"), columns = number(data, 0, "columns"),
-                       k = number(data, 0, "start"), h = number(data, 0, "height");
-    uint8_t *outlines = sheet_of(data, 1, 0, &width, &height);
-    const int fine = width / (w * columns);
-    assert_int_equal(fine, 2);
-    size_t drawn = 0;
-    for (int y = 0; y < fine * h; y++)
-        for (int x = 0; x < fine * w; x++)
-            drawn +=
-                outlines[4 * ((size_t)(k / columns * fine * h + y) * width + k % columns * fine * w + x) +
-                         3] > 0;
-    /* The border of a square of half the width is a line once round it. */
-    assert_that(fabs(drawn - 4.0 * fine * w / 2) < 0.1 * fine * w, "%zu pixels of %d x %d", drawn, fine * w,
-                fine * h);
+    int size[3];
+    uint8_t *outlines = voxels_of(data, 1, size), *colors = voxels_of(data, 2, size);
+    assert_true(size[0] == 40 && size[1] == 40 && size[2] == 20);
+    size_t wrong = 0;
+    for (int i = 0; i < 40 * 40 * 20; i++)
+        wrong += (outlines[3 * i] != 0) != (labels->data[i] != 0);
+    assert_int_equal(wrong, 0);
+    const cJSON *all =
+        cJSON_GetObjectItem(cJSON_GetArrayItem(cJSON_GetObjectItem(data, "layers"), 1), "labels");
+    assert_int_equal(cJSON_GetArraySize(all), 1);
+    assert_string_equal(cJSON_GetArrayItem(all->child, 0)->valuestring, "2035");
     free(outlines);
-    uint8_t *colors = sheet_of(data, 2, 0, &width, &height);
-    size_t in = 0, out = 0, red = 0, blue = 0;
-    for (int y = 0; y < h; y++)
-        for (int x = 0; x < w; x++) {
-            const uint8_t *c = colors + 4 * ((size_t)(k / columns * h + y) * width + k % columns * w + x);
-            const bool masked = (w - 1 - x) * 40 / w < 19;
-            in += masked && c[3];
-            out += (w - 1 - x) * 40 / w > 20 && c[3];
-            red += c[3] && y < h / 2 - 2 && c[0] > c[2]; /* in front: larger */
-            blue += c[3] && y > h / 2 + 2 && c[2] > c[0];
+    /* 32 is the colour of 0: 0.25 of 0.3 is 26 steps beside it. */
+    for (int y = 0; y < 40; y += 39)
+        for (int x = 0; x < 40; x++) {
+            const int here = value_at(colors, size, x, y, 10);
+            assert_that(here == (x >= 20 ? 0 : y ? 58 : 6), "%d at %d, %d", here, x, y);
         }
-    assert_that(in > 0.4 * w * h && !out && red > 0.15 * w * h && blue > 0.15 * w * h,
-                "%zu in, %zu out, %zu red, %zu blue", in, out, red, blue);
     free(colors);
     const cJSON *last = cJSON_GetArrayItem(cJSON_GetObjectItem(data, "layers"), 2);
     assert_true(cJSON_GetObjectItem(last, "range")->valuedouble == 0.3 &&
@@ -272,10 +242,9 @@ static void colours_stay(void **state)
     }
     char *page = page_of(&(clvox_report_layer){"colour", v, CLVOX_REPORT_COLOUR, 0}, 1, NULL);
     cJSON *data = data_of(page);
-    int width, height;
-    uint8_t *sheet = sheet_of(data, 0, 2, &width, &height);
-    assert_that(sheet[0] == 255 && abs(sheet[1] - 128) < 3 && sheet[2] == 0, "%d %d %d", sheet[0], sheet[1],
-                sheet[2]);
+    int size[3];
+    uint8_t *sheet = voxels_of(data, 0, size);
+    assert_that(sheet[0] == 127 && sheet[1] == 64 && sheet[2] == 0, "%d %d %d", sheet[0], sheet[1], sheet[2]);
     free(sheet);
     cJSON_Delete(data);
     free(page);
@@ -317,6 +286,29 @@ static void a_page_of_noise_stays_below_six_megabytes(void **state)
     struct stat info;
     assert_int_equal(stat(path, &info), 0);
     assert_that(info.st_size < 6000000 && info.st_size > 3500000, "%lld bytes", (long long)info.st_size);
+    /* Of less noise every voxel stays, in fewer greys. */
+    for (size_t i = 0; i < clvox_grid_voxels(&a->grid); i++) {
+        a->data[i] = 100 + fabsf(i / 150 % 150 - 74.5f) + a->data[i] * 0x1p-19f;
+        b->data[i] = 100 + fabsf(i % 150 - 74.5f) + b->data[i] * 0x1p-19f;
+    }
+    char *page = page_of(layers, 2, NULL);
+    cJSON *data = data_of(page);
+    assert_int_equal(stat(path, &info), 0);
+    assert_that(info.st_size < 6000000 && info.st_size > 3500000, "%lld bytes", (long long)info.st_size);
+    int size[3], greys = 0;
+    bool seen[256] = {false};
+    uint8_t *voxels = voxels_of(data, 0, size);
+    for (size_t i = 0; i < clvox_grid_voxels(&a->grid); i++)
+        seen[voxels[3 * i]] = true;
+    for (int i = 0; i < 256; i++)
+        greys += seen[i];
+    for (int w = 0; w < 3; w++)
+        assert_that(size[w] == 150, "%d voxels along axis %d", size[w], w);
+    assert_that(greys >= 30 && greys <= 64 && greys <= cJSON_GetObjectItem(data, "greys")->valueint,
+                "%d greys", greys);
+    free(voxels);
+    cJSON_Delete(data);
+    free(page);
     clvox_volume_destroy(&a);
     clvox_volume_destroy(&b);
 }

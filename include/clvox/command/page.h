@@ -19,10 +19,16 @@ CLVOX_API void clvox_page_verdict(clvox_report *page, const char *sentence);
  * Lists longer than `most` entries are left out. NULL: none. */
 CLVOX_API void clvox_page_facts(clvox_report *page, const cJSON *object, int most);
 
-/* The section of options: those of the log in which two structs of the table differ, what was used and the
- * defaults. */
-CLVOX_API void clvox_page_options(clvox_report *page, const cJSON *log, const clvox_option_table *table,
-                                  const void *used, const void *defaults);
+/* Options of a table: what was used, and the defaults. key: the object in the log's options that has them;
+ * NULL: these themselves. */
+typedef struct clvox_page_set {
+    const char *key;
+    const clvox_option_table *table;
+    const void *used, *defaults;
+} clvox_page_set;
+/* The section of options: the preset, and those of the log that differ from the defaults. */
+CLVOX_API void clvox_page_options(clvox_report *page, const cJSON *log, const clvox_page_set *sets,
+                                  int count);
 
 /* A number as pages show it: three digits, all those of a whole one. */
 CLVOX_API void clvox_page_number(double value, char *out, int room);

@@ -130,6 +130,7 @@ typedef struct clvox_pair_page {
     const char *fixed, *moving; /* names of files */
     const cJSON *log;           /* which has the result */
     bool shapes;                /* there is nothing else */
+    const char *names;          /* table of the labels' names; NULL: none */
 } clvox_pair_page;
 /* Writes the page; below 0: a clvox_status. */
 CLVOX_API int clvox_pair_page_write(const clvox_pair_work *work, const clvox_pair_page *page,

@@ -74,6 +74,8 @@ typedef struct clvox_segment_work {
     clvox_segment_result result;
     clvox_label_measure *measure; /* of each label */
     double *confidence;           /* its mean in each label */
+    const char *names;            /* a table of the labels' names, set before; NULL: none */
+    char **name;                  /* of each label, by that table */
     int labels;
     double brain_ml;
     clvox_results outputs;

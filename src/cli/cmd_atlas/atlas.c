@@ -11,6 +11,7 @@
 
 #include "cli/bar.h"
 #include "clvox/command/bids.h"
+#include "clvox/command/label_names.h"
 #include "clvox/files.h"
 
 /* ---- the run ------------------------------------------------------------- */
@@ -19,6 +20,7 @@
 typedef struct output {
     command *cli;
     const cli_atlas_request *r;
+    const clvox_atlas_options *options;
     cJSON *log;  /* the result; for a regression its list of templates */
     FILE *lines; /* what is printed at the end */
     cli_atlas_maps maps;
@@ -92,7 +94,8 @@ static int take(void *user, int at, const clvox_atlas_result *result)
         }
     if (o->r->report && result->average)
         CLI_TRY(clvox_team_agree(o->cli->team,
-                                 cli_is_first(o->cli) ? cli_atlas_page(o->cli, o->r, at, result) : CLVOX_OK));
+                                 cli_is_first(o->cli) ? cli_atlas_page(o->cli, o->r, at, o->options, result)
+                                                     : CLVOX_OK));
     else if (o->r->report)
         note_page(o->cli, o->r, at);
     o->device_bytes = result->device_bytes > o->device_bytes ? result->device_bytes : o->device_bytes;
@@ -157,6 +160,7 @@ static int build(output *out, const clvox_atlas_subject *subjects, const clvox_a
     const cli_atlas_request *r = out->r;
     clvox_atlas_result result = {.average = NULL};
     double *covariate = calloc((size_t)r->count, sizeof *covariate);
+    out->options = o;
     out->left_out = calloc((size_t)r->count, sizeof *out->left_out);
     cJSON *to = out->log = cJSON_AddObjectToObject(out->cli->log, "result");
     if (!covariate || !out->left_out) {
@@ -502,6 +506,9 @@ int cmd_atlas(command *cli, int argc, char **argv)
         {"report", 0, CLI_FLAG, &r.report, NULL,
          "DIR/report.html: one page to judge the template by",
          CLVOX_GROUP_RESULT, .basic = true},
+        {"names", 0, CLI_TEXT, &r.names, "TABLE",
+         "names of the labels for the page: columns label (or index) and name, .tsv or .csv",
+         CLVOX_GROUP_RESULT, .needs = "report"},
         {"memory", 0, CLI_TEXT, &r.memory, "BYTES",
          "keep at most this much of the images and warps in memory (8G, 500M) and the rest in temporary "
          "files in DIR",
@@ -573,6 +580,8 @@ int cmd_atlas(command *cli, int argc, char **argv)
         return cli_misuse("--report shows the subjects through their maps, which --template-only leaves out");
     if (r.at_list)
         CLI_TRY(read_values(&r));
+    if (r.names)
+        CLI_TRY(clvox_label_names_check(r.names));
     if (r.memory)
         CLI_TRY(cli_atlas_read_bytes("--memory", r.memory, &r.limit));
     if (r.device_memory) {

@@ -54,6 +54,7 @@ typedef struct cli_atlas_request {
     int ats; /* 0: one template of all */
     bool within; /* subjects are scans of one person */
     bool report; /* also a page of each */
+    const char *names; /* table of the labels' names for the pages */
     int at_once; /* registrations on each GPU; 0: as many as pay */
     bool dry_run;
     const char *plan_devices; /* "8,64,256" */
@@ -213,7 +214,8 @@ int cli_atlas_change_write(const cli_atlas_request *r, int at, const clvox_atlas
 /* Places of the subjects, the least like the template first; the caller's to free, NULL without memory. */
 int *cli_atlas_order(const cli_atlas_request *r, const clvox_atlas_result *result);
 /* Writes the page of a template; its rounds are in the log. */
-int cli_atlas_page(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result);
+int cli_atlas_page(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_options *o,
+                   const clvox_atlas_result *result);
 /* Names the subjects whose registration looks wrong. */
 void cli_atlas_doubts(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result);
 void cli_atlas_report(cJSON *to, const cli_atlas_request *r, int at, const clvox_atlas_result *result, FILE *lines);

@@ -8,6 +8,7 @@
 #include "cli/cmd_atlas/atlas.h"
 #include "cli/cmd_register/report.h"
 #include "cli/page.h"
+#include "clvox/command/label_names.h"
 
 enum { THUMBNAILS = 400, SHOWN = 2 }; /* pictures of subjects; subjects to leaf through beside the template */
 
@@ -147,15 +148,40 @@ end:
     return status;
 }
 
+/* "3 subjects; the least like the template is s3, with a squared correlation of 0.97. 1 looks wrong." */
+static void put_verdict(sheet *s)
+{
+    char text[320], likeness[32] = "", doubts[64] = "Nothing suspicious.";
+    int wrong = 0, last = -1;
+    for (int k = s->r->count - 1; k >= 0; k--) {
+        const clvox_atlas_map *m = &s->result->map[s->order[k]];
+        if (!(m->share > 0))
+            continue;
+        wrong += m->suspicions != 0;
+        last = s->order[k];
+    }
+    if (wrong)
+        snprintf(doubts, sizeof doubts, wrong == 1 ? "One subject looks wrong." : "%d subjects look wrong.",
+                 wrong);
+    if (last >= 0)
+        snprintf(likeness, sizeof likeness, "%.3f", s->result->map[last].likeness);
+    snprintf(text, sizeof text, "%s The least like the template is %.160s: squared correlation %s.", doubts,
+             last >= 0 ? s->r->entry[last].file->name : "no subject", last >= 0 ? likeness : "unknown");
+    clvox_page_verdict(s->page, text);
+}
+
 /* A row a label: the first scan against the last. */
 static int put_change(const sheet *s)
 {
     int status = CLVOX_OK;
     static const char *const columns[] = {"label", "first, ml", "last, ml", "change, ml", "change, %"};
     cli_atlas_change c;
+    char **names = NULL;
     if (!cli_atlas_has_change(s->r) || !s->result->labels)
         return CLVOX_OK;
     CLI_TRY(cli_atlas_change_measure(s->r, s->at, s->result, &c));
+    if (s->r->names)
+        status = clvox_label_names_read(s->r->names, c.label, c.labels, &names);
     const double *first = c.mm3 + (size_t)cli_atlas_change_scan(&c, false) * (size_t)c.labels;
     const double *last = c.mm3 + (size_t)cli_atlas_change_scan(&c, true) * (size_t)c.labels;
     clvox_report_section(s->page, "Change");
@@ -170,19 +196,22 @@ static int put_change(const sheet *s)
         snprintf(text[3], sizeof *text, "%.3f", (last[k] - first[k]) / 1000);
         snprintf(text[4], sizeof *text, "%.2f", 100 * (last[k] / first[k] - 1));
         for (int i = 0; i < 5; i++)
-            cells[i] = (clvox_report_cell){.text = text[i]};
+            cells[i] = (clvox_report_cell){.text = !i && names && names[k] ? names[k] : text[i]};
         clvox_report_row(s->page, cells);
     }
+    clvox_label_names_free(&names, c.labels);
     cli_atlas_change_free(&c);
 end:
     return status;
 }
 
-int cli_atlas_page(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_result *result)
+int cli_atlas_page(command *cli, const cli_atlas_request *r, int at, const clvox_atlas_options *o,
+                   const clvox_atlas_result *result)
 {
     int status = CLVOX_OK;
     char path[PATH_MAX], title[256];
     int *order = cli_atlas_order(r, result);
+    clvox_atlas_options defaults;
     sheet s = {.cli = cli, .r = r, .at = at, .result = result, .order = order};
     cli_atlas_path(r, CLI_ATLAS_PAGE, at, path);
     if (!order)
@@ -192,10 +221,19 @@ int cli_atlas_page(command *cli, const cli_atlas_request *r, int at, const clvox
     else
         snprintf(title, sizeof title, "Template of %d subjects", r->count);
     CLI_TRY(cli_page_begin(cli, title, &s.page));
+    if (r->names)
+        CLI_TRY(clvox_label_names_show(r->names, s.page));
+    put_verdict(&s);
     CLI_TRY(put_images(&s));
     put_rounds(s.page, result);
     CLI_TRY(put_change(&s));
     CLI_TRY(put_subjects(&s));
+    clvox_atlas_defaults(&defaults);
+    clvox_page_options(s.page, cli->log,
+                       (clvox_page_set[2]){{NULL, clvox_atlas_table(), o, &defaults},
+                                           {"registration", clvox_register_table(), &o->registration,
+                                            &defaults.registration}},
+                       2);
 end:
     status = cli_page_end(cli, &s.page, status, path);
     for (int i = 0; i < SHOWN; i++)

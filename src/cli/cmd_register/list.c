@@ -130,6 +130,7 @@ int cli_register_list(command *cli, const cli_register_request *r, const clvox_r
                              .shard = r->shard,
                              .shards = r->shards,
                              .any_device = r->any_device,
+                             .names = r->names,
                              .heard = heard,
                              .log = cli_bar_hear,
                              .progress = cli_bar_stage};

@@ -10,6 +10,7 @@
 #include "clvox/command/bids.h"
 #include "cli/cmd_register/alone.h"
 #include "cli/matrix.h"
+#include "clvox/command/label_names.h"
 #include "clvox/command/pair.h"
 
 /* ---- what each word means ----------------------------------------------- */
@@ -389,6 +390,9 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
          "the same for the moving image", CLVOX_GROUP_MASKS, .needs = "fixed|list"},
         {"labels", 0, CLI_TEXT, &r->labels, "FILE", "label map of MOVING, resampled to the fixed grid",
          CLVOX_GROUP_MASKS, .basic = true},
+        {"names", 0, CLI_TEXT, &r->names, "TABLE",
+         "names of the labels for the page of --report: columns label (or index) and name, .tsv or .csv",
+         CLVOX_GROUP_MASKS, .needs = "labels|list"},
         {"points", 0, CLI_TEXT, &r->points, "FIXED.csv,MOVING.csv",
          "corresponding landmarks (tables as for apply --points): report their distances; --init points "
          "starts from them, --points-weight pulls them together",
@@ -480,6 +484,8 @@ options:
     r->frames = (cli_frames)frames;
     if ((status = read_boundary(cli, r, boundary_labels)))
         return status;
+    if (r->names)
+        CLI_TRY(clvox_label_names_check(r->names));
     CLI_TRY(read_options(cli, r, o));
     if (r->boundary.count && o->linear != CLVOX_LINEAR_RIGID && o->linear != CLVOX_LINEAR_AFFINE)
         return cli_misuse("--boundary refines --linear rigid or affine");

@@ -32,7 +32,7 @@ typedef struct cli_register_request {
     cli_texts fixed, moving, weights, shapes[CLI_SHAPE_KINDS];
     cli_texts level_masks[2]; /* fixed and moving: none, or one for each level */
     double weight[CLVOX_MAX_CHANNELS];
-    const char *prefix, *fixed_mask, *moving_mask, *linear_fixed_mask, *linear_moving_mask, *labels,
+    const char *prefix, *fixed_mask, *moving_mask, *linear_fixed_mask, *linear_moving_mask, *labels, *names,
         *initial_warp, *points, *posteriors;
     const char *derivatives, *space; /* instead of prefix: names as in BIDS */
     const char *list, *summary; /* many pairs: prefix is the folder of their outputs */

@@ -354,7 +354,8 @@ static int write_page(cli_pair *p)
         .fixed = first_name(r->fixed.item[0], r->fixed_posteriors, r->shape[0].fixed, r->fixed_points),
         .moving = first_name(r->moving.item[0], r->moving_posteriors, r->shape[0].moving, r->moving_points),
         .log = p->cli->log,
-        .shapes = r->alone};
+        .shapes = r->alone,
+        .names = r->names};
     char path[PATH_MAX];
     const int status =
         clvox_pair_page_write(&p->work, &page, clvox_pair_path(&p->names, CLVOX_PAIR_PAGE, path));

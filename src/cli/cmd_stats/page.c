@@ -308,10 +308,10 @@ int cli_stats_page(command *cli, const cli_stats_request *r, const clvox_stats_o
                                                m > 0, fmax(threshold, 1e-3)};
         layer[layers++] =
             (clvox_report_layer){m ? "TFCE, p FWE \xe2\x89\xa4 0.05" : "t, p FWE \xe2\x89\xa4 0.05",
-                                 marked[m][0], CLVOX_REPORT_OUTLINES, m > 0};
+                                 marked[m][0], CLVOX_REPORT_MASK, m > 0};
         layer[layers++] =
             (clvox_report_layer){m ? "TFCE, q FDR \xe2\x89\xa4 0.05" : "t, q FDR \xe2\x89\xa4 0.05",
-                                 marked[m][1], CLVOX_REPORT_OUTLINES, 1};
+                                 marked[m][1], CLVOX_REPORT_MASK, 1};
     }
     if (k->t.significant + (o->tfce ? k->tfce.significant : 0))
         snprintf(text, sizeof text, "%.500s: %zu voxels with p FWE at most 0.05%s.", effect,
@@ -336,7 +336,7 @@ int cli_stats_page(command *cli, const cli_stats_request *r, const clvox_stats_o
     if (r->list && r->path)
         put_design(r, page);
     clvox_stats_defaults(&defaults);
-    clvox_page_options(page, cli->log, clvox_stats_table(), o, &defaults);
+    clvox_page_options(page, cli->log, &(clvox_page_set){NULL, clvox_stats_table(), o, &defaults}, 1);
 end:
     status = cli_page_end(cli, &page, status, path);
     for (int m = 0; m < 2; m++) {

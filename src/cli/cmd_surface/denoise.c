@@ -250,7 +250,7 @@ static int run(command *cli, request *r)
     s.write = cli_seconds() - mark;
     report(cli, &result, &s);
     if (r->page)
-        CLI_TRY(cli_surface_page(cli, level_set.distance, result.surface, r->in, r->page));
+        CLI_TRY(cli_surface_page(cli, level_set.distance, &result, &r->options, r->in, r->page));
     CLI_TRY(cli_profile(cli));
 end:
     clvox_level_set_destroy(&level_set);

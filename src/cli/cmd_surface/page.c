@@ -36,10 +36,25 @@ static int make_body(const clvox_volume *distance, clvox_volume **out)
     return status;
 }
 
-int cli_surface_page(command *cli, const clvox_volume *before, const clvox_surface *mesh, const char *in,
-                     const char *path)
+/* "The surface moved by 0.27 mm on average, 1.3 mm at most; the volume went from 344 to 335 mm3." */
+static void put_verdict(clvox_report *page, const clvox_denoise_result *r)
+{
+    char number[4][32], text[240];
+    const double values[4] = {r->mean_mm, r->largest_mm, r->volume_before, r->facts.volume};
+    for (int i = 0; i < 4; i++)
+        clvox_page_number(values[i], number[i], sizeof number[i]);
+    snprintf(
+        text, sizeof text,
+        "The surface moved by %s mm on average, %s mm at most; its volume went from %s to %s mm\xc2\xb3.",
+        number[0], number[1], number[2], number[3]);
+    clvox_page_verdict(page, text);
+}
+
+int cli_surface_page(command *cli, const clvox_volume *before, const clvox_denoise_result *result,
+                     const clvox_denoise_options *options, const char *in, const char *path)
 {
     static const char *const figures[] = {"result", "topology", "input"};
+    clvox_denoise_options defaults;
     int status = CLVOX_OK;
     char title[320];
     clvox_report *page = NULL;
@@ -47,7 +62,7 @@ int cli_surface_page(command *cli, const clvox_volume *before, const clvox_surfa
     double edge[3];
     snprintf(title, sizeof title, "Surface: %.300s", clvox_page_name(in));
     clvox_grid_spacing(&before->grid, edge);
-    CLI_TRY(clvox_distance_from_surface(cli->ctx, mesh, &before->grid, 4 * edge[0], NULL, &after));
+    CLI_TRY(clvox_distance_from_surface(cli->ctx, result->surface, &before->grid, 4 * edge[0], NULL, &after));
     CLI_TRY(make_movement(before, after, &moved, &near));
     CLI_TRY(make_body(before, &body[0]));
     CLI_TRY(make_body(after, &body[1]));
@@ -57,14 +72,20 @@ int cli_surface_page(command *cli, const clvox_volume *before, const clvox_surfa
                                          {"surface before", before, CLVOX_REPORT_CONTOUR, 0},
                                          {"surface after", after, CLVOX_REPORT_CONTOUR, 0},
                                          {"movement outward, mm", moved, CLVOX_REPORT_SIGNED, 1}};
+    put_verdict(page, result);
     clvox_report_section(page, "Surface");
     clvox_report_images(page, layers, 5, near);
     clvox_report_section(page, "Movement");
     clvox_report_histogram(page, "Movement outward in mm, at voxels within one voxel of the surface", moved,
                            near, 0);
-    clvox_report_section(page, "Result");
+    clvox_report_section(page, "Numbers");
+    cJSON *groups = cJSON_CreateObject();
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
-        clvox_page_facts(page, cJSON_GetObjectItem(cli->log, figures[i]), 16);
+        cJSON_AddItemReferenceToObject(groups, figures[i], cJSON_GetObjectItem(cli->log, figures[i]));
+    clvox_page_facts(page, groups, 16);
+    cJSON_Delete(groups);
+    clvox_denoise_defaults(&defaults);
+    clvox_page_options(page, cli->log, &(clvox_page_set){NULL, clvox_denoise_table(), options, &defaults}, 1);
 end:
     status = cli_page_end(cli, &page, status, path);
     clvox_volume_destroy(&after);

@@ -97,7 +97,7 @@ int cli_tensor_page_write(command *cli, const cli_tensor_page *what, const char 
     if (what->noise)
         layer[count++] = (clvox_report_layer){"noise, from residuals", what->noise, CLVOX_REPORT_GREY, 0};
     if (what->mask)
-        layer[count++] = (clvox_report_layer){"mask", what->mask, CLVOX_REPORT_OUTLINES, 0};
+        layer[count++] = (clvox_report_layer){"mask", what->mask, CLVOX_REPORT_MASK, 0};
     if (change)
         layer[count++] = (clvox_report_layer){"change of FA", change, CLVOX_REPORT_SIGNED, 1};
     clvox_report_section(page, "Images");
@@ -114,7 +114,7 @@ int cli_tensor_page_write(command *cli, const cli_tensor_page *what, const char 
     } distributions[] = {
         {"FA before", "", fa_before},
         {what->before ? "FA after" : "FA", "", fa},
-        {what->before ? "MD after" : "MD", ", mm^2/s", md},
+        {what->before ? "MD after" : "MD", ", mm\xc2\xb2/s", md},
         {"Noise, from residuals", ", in the units of the scan", what->noise},
     };
     for (size_t i = 0; i < sizeof distributions / sizeof *distributions; i++) {
@@ -124,7 +124,8 @@ int cli_tensor_page_write(command *cli, const cli_tensor_page *what, const char 
         clvox_report_histogram(page, name, distributions[i].map, what->mask ? what->mask : support, 0);
     }
     if (what->table)
-        clvox_page_options(page, cli->log, what->table, what->used, what->defaults);
+        clvox_page_options(page, cli->log, &(clvox_page_set){NULL, what->table, what->used, what->defaults},
+                           1);
 end:
     status = cli_page_end(cli, &page, status, path);
     clvox_volume_destroy(&colours);
