@@ -186,11 +186,13 @@ typedef struct five {
     real low2, low, here, high, high2;
 } five;
 
-INLINED five five_along(__global const float *v, int i, line l, int n, const int inner)
+INLINED void five_along(five *f, __global const float *v, int i, line l, int n, const int inner)
 {
-    const five f = {look(v, i - 2 * l.step, n, inner), look(v, i - l.step, n, inner), look(v, i, n, inner),
-                    look(v, i + l.step, n, inner), look(v, i + 2 * l.step, n, inner)};
-    return f;
+    f->low2 = look(v, i - 2 * l.step, n, inner);
+    f->low = look(v, i - l.step, n, inner);
+    f->here = look(v, i, n, inner);
+    f->high = look(v, i + l.step, n, inner);
+    f->high2 = look(v, i + 2 * l.step, n, inner);
 }
 
 /* D v at the voxel. */
@@ -213,19 +215,22 @@ static inline real spread(real before, real here, real after, line l)
 }
 
 /* The squared second difference. */
-INLINED real bend_along(__global const float *v, int i, line l, int n, const int inner)
+static inline real bend_along(five v, line l)
 {
-    const real here = look(v, i, n, inner);
-    const real second = (look(v, i - l.step, n, inner) - here) + (look(v, i + l.step, n, inner) - here);
+    const real second = (v.low - v.here) + (v.high - v.here);
     return ONLY(BEFORE(l, 1) & AFTER(l, 1), second * second);
 }
 
 INLINED real bend_at(__global const float *v, int i, int x, int y, int z, grid g, const int inner)
 {
     const float4 h = g.inverse * g.inverse * g.inverse * g.inverse;
-    return h.x * bend_along(v, i, line_along(0, x, y, z, g.size), g.size.w, inner) +
-           h.y * bend_along(v, i, line_along(1, x, y, z, g.size), g.size.w, inner) +
-           h.z * bend_along(v, i, line_along(2, x, y, z, g.size), g.size.w, inner);
+    const line lx = line_along(0, x, y, z, g.size), ly = line_along(1, x, y, z, g.size),
+               lz = line_along(2, x, y, z, g.size);
+    five vx, vy, vz;
+    five_along(&vx, v, i, lx, g.size.w, inner);
+    five_along(&vy, v, i, ly, g.size.w, inner);
+    five_along(&vz, v, i, lz, g.size.w, inner);
+    return h.x * bend_along(vx, lx) + h.y * bend_along(vy, ly) + h.z * bend_along(vz, lz);
 }
 
 /* Half the derivative of the bending. */
@@ -241,9 +246,11 @@ INLINED real bending_at(__global const float *v, int i, int x, int y, int z, gri
     const float4 h = g.inverse * g.inverse * g.inverse * g.inverse;
     const line lx = line_along(0, x, y, z, g.size), ly = line_along(1, x, y, z, g.size),
                lz = line_along(2, x, y, z, g.size);
-    return h.x * bending_along(five_along(v, i, lx, g.size.w, inner), lx) +
-           h.y * bending_along(five_along(v, i, ly, g.size.w, inner), ly) +
-           h.z * bending_along(five_along(v, i, lz, g.size.w, inner), lz);
+    five vx, vy, vz;
+    five_along(&vx, v, i, lx, g.size.w, inner);
+    five_along(&vy, v, i, ly, g.size.w, inner);
+    five_along(&vz, v, i, lz, g.size.w, inner);
+    return h.x * bending_along(vx, lx) + h.y * bending_along(vy, ly) + h.z * bending_along(vz, lz);
 }
 
 /* By how much of a voxel's own value that is. */
@@ -313,7 +320,7 @@ SHARED void blip_terms(__global const float *images, __global const float *maps,
     const int4 size = g.size;
     const int n = size.w;
     const int2 rows = share(size.y * size.z, 1);
-    real sum[2] = {0.0f, 0.0f};
+    real apart = 0.0f, bending = 0.0f;
     EACH_OF_ROWS(size, rows.x, rows.y)
     {
         const real here = get(f, i, n), rise = slope_at(f, i, line_along(axis, x, y, z, size), n);
@@ -346,11 +353,12 @@ SHARED void blip_terms(__global const float *images, __global const float *maps,
         put(ONLY(all, aa), terms + i + 2 * n, left);
         put(ONLY(all, ab), terms + i + 3 * n, left);
         put(ONLY(all, bb), terms + i + 4 * n, left);
-        sum[0] += ONLY(all, II);
+        apart += ONLY(all, II);
         const real bend =
             INNER(i, size) ? bend_at(f, i, x, y, z, g, 1) : bend_at(f, i, x, y, z, g, 0);
-        sum[1] += ONLY(COLUMNS(x) < (whole)(size.x), bend);
+        bending += ONLY(COLUMNS(x) < (whole)(size.x), bend);
     }
+    const real sum[2] = {apart, bending};
     keep_sums(sum, 2, cell, partial);
 }
 
@@ -401,7 +409,8 @@ INLINED real operator_at(const equations *on, int i, int x, int y, int z, const 
     const int n = on->g.size.w;
     __global const float *aa = on->terms + 2 * n, *ab = aa + n, *bb = ab + n;
     const line l = line_along(on->axis, x, y, z, on->g.size);
-    const five e = five_along(on->v, i, l, n, inner);
+    five e;
+    five_along(&e, on->v, i, l, n, inner);
     const real rise = slope_of(e, l), mixed = look(ab, i, n, inner);
     const real low =
         muladd(look(bb, i - l.step, n, inner), 0.5f * (e.here - select(e.low, e.low2, BEFORE(l, 2))),
