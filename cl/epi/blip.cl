@@ -8,88 +8,293 @@
  * images, (Ia, Ib, aa, ab, bb). A voxel whose place M x lies beside an image across e has none.
  *
  * Bending is the sum over the three axes of the squared second differences, in mm, of voxels with both
- * neighbours: it leaves linear fields alone up to the border, as shims and motion make them. */
+ * neighbours: it leaves linear fields alone up to the border, as shims and motion make them.
+ *
+ * Built with WIDE, voxels of a row that are worked on at once: 1 or, on CPU devices, 8, of which those beyond
+ * the row come to nothing. Work-groups share the rows and leave their sums in partial, whose first number is
+ * how many groups there are: whoever needs the total adds them up in order. */
 #include "common/grid.clh"
-#include "common/sample.clh"
+#include "common/group_reduce.clh"
+#include "common/sample_row.clh"
 
-/* Items walk MARCH voxels of a row. */
-#define ROW_OF_ITEM(size)                                                                        \
-    const int first = (int)get_global_id(0) * MARCH, y = get_global_id(1), z = get_global_id(2); \
-    const int last = first < (size).x ? min(first + MARCH, (size).x) : first;                    \
-    if (y >= (size).y || z >= (size).z)                                                          \
-        return;                                                                                  \
-    const int row = (z * (size).y + y) * (size).x
+#ifndef WIDE
+#define WIDE 1
+#endif
 
-/* Place of a voxel on its line along e. */
-typedef struct place {
-    int at, length, step;
-} place;
+/* Of functions that are given constants, or local memory, whose result a driver may lose otherwise. */
+#define INLINED __attribute__((always_inline)) static inline
+#define SHARED __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1)))
 
-static inline place place_on(int x, int y, int z, int4 size, int axis)
+#if WIDE == 8
+typedef float8 real;
+typedef int8 whole;
+#define REAL(w) convert_float8(w)
+/* Columns from x on. */
+#define COLUMNS(x) ((x) + (int8)(0, 1, 2, 3, 4, 5, 6, 7))
+#define CELLS 1
+
+/* The group's rows: i is voxel (x, y, z), the first of WIDE. */
+#define EACH_OF_ROWS(size, first, last)                                                             \
+    for (int row = (first), y, z; row < (last) && (z = row / (size).y, y = row - z * (size).y, 1);  \
+         row++)                                                                                     \
+        for (int x = 0, i = row * (size).x; x < (size).x; x += 8, i += 8)
+#define EACH(first, last) for (int i = (first); i < (last); i += 8)
+/* Whether all voxels within two planes are there. */
+#define INNER(i, size) ((i) >= 2 * (size).x * (size).y && (i) + 8 + 2 * (size).x * (size).y <= (size).w)
+#else
+typedef float real;
+typedef int whole;
+#define REAL(w) ((float)(w))
+#define COLUMNS(x) (x)
+#define CELLS TILE_X
+
+#define EACH_OF_ROWS(size, first, last)                                                                 \
+    for (int i = (first) * (size).x + (int)get_local_id(0), row, x, y, z;                               \
+         i < (last) * (size).x && (row = i / (size).x, x = i - row * (size).x, z = row / (size).y,      \
+                                   y = row - z * (size).y, 1);                                          \
+         i += TILE_X)
+#define EACH(first, last) for (int i = (first) + (int)get_local_id(0); i < (last); i += TILE_X)
+#define INNER(i, size) 0
+#endif
+
+/* A group's equal part of `count`, in whole `each`. */
+static inline int2 share(int count, int each)
 {
-    place p;
-    p.at = axis == 0 ? x : axis == 1 ? y : z;
-    p.length = axis == 0 ? size.x : axis == 1 ? size.y : size.z;
-    p.step = axis == 0 ? 1 : axis == 1 ? size.x : size.x * size.y;
-    return p;
+    const int groups = get_num_groups(0), part = ((count + groups - 1) / groups + each - 1) / each * each;
+    const int first = min((int)get_group_id(0) * part, count);
+    return (int2)(first, first + min(part, count - first));
 }
 
-/* D v at `by` voxels (-1, 0, 1) from i along e, which lies on the grid. */
-static inline float difference_at(__global const float *v, int i, place p, int by)
+/* v[i] to v[i + WIDE - 1]. Nothing is read beyond the n there are: what stands for that has no weight. inner:
+ * they are known to be there. */
+INLINED real look(__global const float *v, int i, int n, const int inner)
 {
-    const int at = p.at + by, here = i + by * p.step;
-    return 0.5f * (v[at + 1 < p.length ? here + p.step : here] - v[at > 0 ? here - p.step : here]);
+#if WIDE == 8
+    if (inner || (i >= 0 && i + 8 <= n))
+        return LOAD8(v + i);
+    float lane[8];
+    for (int k = 0; k < 8; k++)
+        lane[k] = i + k >= 0 && i + k < n ? v[i + k] : 0.0f;
+    return GET8(lane);
+#else
+    return v[clamp(i, 0, n - 1)];
+#endif
 }
 
-/* D' t at a voxel, from t there, before and after it. */
-static inline float spread(float before, float here, float after, place p)
+INLINED real get(__global const float *v, int i, int n)
 {
+    return look(v, i, n, 0);
+}
+
+/* The first `count` of them. */
+static inline void put(real value, __global float *v, int count)
+{
+#if WIDE == 8
+    if (count >= 8) {
+        STORE8(value, v);
+        return;
+    }
+    float lane[8];
+    PUT8(value, lane);
+    for (int k = 0; k < count; k++)
+        v[k] = lane[k];
+#else
+    *v = value;
+#endif
+}
+
+/* ---- sums ---------------------------------------------------------------- */
+
+static inline float joined(real v)
+{
+#if WIDE == 8
+    const float4 a = v.lo + v.hi;
+    return (a.x + a.z) + (a.y + a.w);
+#else
+    return v;
+#endif
+}
+
+/* Keeps the group's `count` sums. cell: room for CELLS of each. */
+INLINED void keep_sums(const real *sum, int count, __local float *cell, __global float *partial)
+{
+    const int lane = get_local_id(0), group = get_group_id(0);
+#if WIDE == 1
+    barrier(CLK_LOCAL_MEM_FENCE);
+#endif
+    for (int s = 0; s < count; s++)
+        cell[s * CELLS + lane] = joined(sum[s]);
+#if WIDE == 1
+    group_fold(cell, count, lane, CELLS, 1);
+#endif
+    if (lane)
+        return;
+    if (group == 0)
+        partial[0] = get_num_groups(0);
+    for (int s = 0; s < count; s++)
+        partial[1 + count * group + s] = cell[s * CELLS];
+}
+
+/* The total of sums that were kept one a group. */
+INLINED float total(__global const float *partial, __local float *cell)
+{
+    const int lane = get_local_id(0), groups = (int)partial[0];
     float sum = 0.0f;
-    sum += p.at > 0 ? before : -here;
-    sum -= p.at + 1 < p.length ? after : -here;
-    return 0.5f * sum;
-}
-
-/* Half the derivative of the bending along one axis: i is voxel `at` of `length`, voxels lie `step` apart. */
-static inline float bending_along(__global const float *v, int i, int at, int length, int step)
-{
-    const float here = v[i];
-    const float low = at > 0 ? v[i - step] : 0.0f, high = at + 1 < length ? v[i + step] : 0.0f;
-    float sum = 0.0f;
-    if (at > 1)
-        sum += (v[i - 2 * step] - low) + (here - low);
-    if (at > 0 && at + 1 < length)
-        sum -= 2.0f * ((low - here) + (high - here));
-    if (at + 2 < length)
-        sum += (v[i + 2 * step] - high) + (here - high);
+#if WIDE == 8
+    float8 sum8 = 0.0f;
+    int g = 0;
+    for (; g + 8 <= groups; g += 8)
+        sum8 += LOAD8(partial + 1 + g);
+    sum = joined(sum8);
+    for (; g < groups; g++)
+        sum += partial[1 + g];
     return sum;
+#else
+    for (int g = lane; g < groups; g += TILE_X)
+        sum += partial[1 + g];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    cell[lane] = sum;
+    group_fold(cell, 1, lane, TILE_X, 1);
+    return cell[0];
+#endif
 }
 
-static inline float bending_at(__global const float *v, int i, int x, int y, int z, grid g)
+/* ---- differences --------------------------------------------------------- */
+
+/* Voxels on a line along an axis of the grid: which, of how many, how far apart. */
+typedef struct line {
+    whole at;
+    int length, step;
+} line;
+
+static inline line line_along(int axis, int x, int y, int z, int4 size)
 {
-    const float3 h =
-        (float3)(g.inverse.x * g.inverse.x, g.inverse.y * g.inverse.y, g.inverse.z * g.inverse.z);
-    return h.x * h.x * bending_along(v, i, x, g.size.x, 1) +
-           h.y * h.y * bending_along(v, i, y, g.size.y, g.size.x) +
-           h.z * h.z * bending_along(v, i, z, g.size.z, g.size.x * g.size.y);
+    line l;
+    l.at = axis == 0 ? COLUMNS(x) : (whole)(axis == 1 ? y : z);
+    l.length = axis == 0 ? size.x : axis == 1 ? size.y : size.z;
+    l.step = axis == 0 ? 1 : axis == 1 ? size.x : size.x * size.y;
+    return l;
+}
+
+/* Whether there is a voxel so far before and after. */
+#define BEFORE(l, by) ((l).at >= (whole)(by))
+#define AFTER(l, by) ((l).at < (whole)((l).length - (by)))
+#define ONLY(when, value) select((real)(0.0f), value, when)
+
+/* Values along a line from two before a voxel to two after it. */
+typedef struct five {
+    real low2, low, here, high, high2;
+} five;
+
+INLINED void five_along(five *f, __global const float *v, int i, line l, int n, const int inner)
+{
+    f->low2 = look(v, i - 2 * l.step, n, inner);
+    f->low = look(v, i - l.step, n, inner);
+    f->here = look(v, i, n, inner);
+    f->high = look(v, i + l.step, n, inner);
+    f->high2 = look(v, i + 2 * l.step, n, inner);
+}
+
+/* D v at the voxel. */
+static inline real slope_of(five v, line l)
+{
+    return 0.5f * (select(v.here, v.high, AFTER(l, 1)) - select(v.here, v.low, BEFORE(l, 1)));
+}
+
+static inline real slope_at(__global const float *v, int i, line l, int n)
+{
+    const real here = get(v, i, n);
+    return 0.5f * (select(here, get(v, i + l.step, n), AFTER(l, 1)) -
+                   select(here, get(v, i - l.step, n), BEFORE(l, 1)));
+}
+
+/* D' t at the voxel, from t before, at and after it. */
+static inline real spread(real before, real here, real after, line l)
+{
+    return 0.5f * (select(-here, before, BEFORE(l, 1)) - select(-here, after, AFTER(l, 1)));
+}
+
+/* The squared second difference. */
+static inline real bend_along(five v, line l)
+{
+    const real second = (v.low - v.here) + (v.high - v.here);
+    return ONLY(BEFORE(l, 1) & AFTER(l, 1), second * second);
+}
+
+INLINED real bend_at(__global const float *v, int i, int x, int y, int z, grid g, const int inner)
+{
+    const float4 h = g.inverse * g.inverse * g.inverse * g.inverse;
+    const line lx = line_along(0, x, y, z, g.size), ly = line_along(1, x, y, z, g.size),
+               lz = line_along(2, x, y, z, g.size);
+    five vx, vy, vz;
+    five_along(&vx, v, i, lx, g.size.w, inner);
+    five_along(&vy, v, i, ly, g.size.w, inner);
+    five_along(&vz, v, i, lz, g.size.w, inner);
+    return h.x * bend_along(vx, lx) + h.y * bend_along(vy, ly) + h.z * bend_along(vz, lz);
+}
+
+/* Half the derivative of the bending. */
+static inline real bending_along(five v, line l)
+{
+    return ONLY(BEFORE(l, 2), (v.low2 - v.low) + (v.here - v.low)) -
+           ONLY(BEFORE(l, 1) & AFTER(l, 1), 2.0f * ((v.low - v.here) + (v.high - v.here))) +
+           ONLY(AFTER(l, 2), (v.high2 - v.high) + (v.here - v.high));
+}
+
+INLINED real bending_at(__global const float *v, int i, int x, int y, int z, grid g, const int inner)
+{
+    const float4 h = g.inverse * g.inverse * g.inverse * g.inverse;
+    const line lx = line_along(0, x, y, z, g.size), ly = line_along(1, x, y, z, g.size),
+               lz = line_along(2, x, y, z, g.size);
+    five vx, vy, vz;
+    five_along(&vx, v, i, lx, g.size.w, inner);
+    five_along(&vy, v, i, ly, g.size.w, inner);
+    five_along(&vz, v, i, lz, g.size.w, inner);
+    return h.x * bending_along(vx, lx) + h.y * bending_along(vy, ly) + h.z * bending_along(vz, lz);
 }
 
 /* By how much of a voxel's own value that is. */
-static inline float own_bending(int at, int length)
+static inline real own_bending(line l)
 {
-    return (at > 1 ? 1.0f : 0.0f) + (at > 0 && at + 1 < length ? 4.0f : 0.0f) +
-           (at + 2 < length ? 1.0f : 0.0f);
+    return ONLY(BEFORE(l, 2), (real)(1.0f)) + ONLY(BEFORE(l, 1) & AFTER(l, 1), (real)(4.0f)) +
+           ONLY(AFTER(l, 2), (real)(1.0f));
 }
 
-/* The value of image k for voxel (x, y, z), its derivative along e, and whether M x lies in it across e. map:
- * three rows of M, then c. */
-static inline float blip_sample(__global const float *image, __global const float *map, int4 size, int axis,
-                                int x, int y, int z, float f, float *slope, int *inside)
+/* ---- the images ---------------------------------------------------------- */
+
+/* The value of an image for voxel (x, y, z), its derivative along e, and whether M x lies in it across e.
+ * map: three rows of M, then c. */
+static inline real blip_sample(__global const float *image, __global const float *map, int4 size, int axis,
+                               int x, int y, int z, real f, real *slope, whole *inside)
 {
     const float4 mx = vload4(0, map), my = vload4(1, map), mz = vload4(2, map);
-    float3 p = (float3)(muladd(mx.x, x, map_row(mx, y, z)), muladd(my.x, x, map_row(my, y, z)),
-                        muladd(mz.x, x, map_row(mz, y, z)));
-    const float shift = map[12] * f;
+    const real column = REAL(COLUMNS(x)), shift = map[12] * f;
+#if WIDE == 8
+    vec8 p = {muladd((real)(mx.x), column, (real)(map_row(mx, y, z))),
+              muladd((real)(my.x), column, (real)(map_row(my, y, z))),
+              muladd((real)(mz.x), column, (real)(map_row(mz, y, z)))};
+    const real none = 0.0f;
+    const vec8 across = {axis == 0 ? none : p.x, axis == 1 ? none : p.y, axis == 2 ? none : p.z};
+    vec8 g;
+    *inside = inside8(across, size);
+    p.x += axis == 0 ? shift : none;
+    p.y += axis == 1 ? shift : none;
+    p.z += axis == 2 ? shift : none;
+    const vec8 q = clamp8(p, size);
+    int base[8];
+    const int8 cx = max(min(convert_int8(q.x), (int8)(size.x - 2)), (int8)(0));
+    const int8 cy = max(min(convert_int8(q.y), (int8)(size.y - 2)), (int8)(0));
+    const int8 cz = max(min(convert_int8(q.z), (int8)(size.z - 2)), (int8)(0));
+    const vec8 fraction = {q.x - convert_float8(cx), q.y - convert_float8(cy), q.z - convert_float8(cz)};
+    PUT_INT8((cz * size.y + cy) * size.x + cx, base);
+    const real value = cell_gradient8(image, size, base, fraction, &g);
+    *slope = axis == 0   ? ONLY(p.x == q.x, g.x)
+             : axis == 1 ? ONLY(p.y == q.y, g.y)
+                         : ONLY(p.z == q.z, g.z);
+    return value;
+#else
+    float3 p = (float3)(muladd(mx.x, column, map_row(mx, y, z)), muladd(my.x, column, map_row(my, y, z)),
+                        muladd(mz.x, column, map_row(mz, y, z)));
     const float3 across = (float3)(axis == 0 ? 0.0f : p.x, axis == 1 ? 0.0f : p.y, axis == 2 ? 0.0f : p.z);
     *inside = position_inside(across, size);
     p += (float3)(axis == 0 ? shift : 0.0f, axis == 1 ? shift : 0.0f, axis == 2 ? shift : 0.0f);
@@ -103,33 +308,38 @@ static inline float blip_sample(__global const float *image, __global const floa
     const int kept = axis == 0 ? q.x == p.x : axis == 1 ? q.y == p.y : q.z == p.z;
     *slope = kept ? along : 0.0f;
     return value;
+#endif
 }
 
-/* maps: 13 floats an image. terms: five volumes. energy: the squared differences from the mean. */
-__kernel void blip_terms(__global const float *images, __global const float *maps, int count, int axis,
-                         int4 size, __global const float *f, __global float *terms, __global float *energy)
+/* maps: 13 floats an image. terms: five volumes. Sums: of the squared differences from the mean, and the
+ * bending of f. */
+SHARED void blip_terms(__global const float *images, __global const float *maps, int count, int axis, grid g,
+                       __global const float *f, __global float *terms, __global float *partial)
 {
-    ROW_OF_ITEM(size);
-    const int n = size.x * size.y * size.z;
-    for (int x = first; x < last; x++) {
-        const int i = row + x;
-        const float here = f[i], rise = difference_at(f, i, place_on(x, y, z, size, axis), 0);
-        float I = 0.0f, a = 0.0f, b = 0.0f, II = 0.0f, Ia = 0.0f, Ib = 0.0f, aa = 0.0f, ab = 0.0f, bb = 0.0f;
-        int all = 1;
+    __local float cell[2 * CELLS];
+    const int4 size = g.size;
+    const int n = size.w;
+    const int2 rows = share(size.y * size.z, 1);
+    real apart = 0.0f, bending = 0.0f;
+    EACH_OF_ROWS(size, rows.x, rows.y)
+    {
+        const real here = get(f, i, n), rise = slope_at(f, i, line_along(axis, x, y, z, size), n);
+        real I = 0.0f, a = 0.0f, b = 0.0f, II = 0.0f, Ia = 0.0f, Ib = 0.0f, aa = 0.0f, ab = 0.0f, bb = 0.0f;
+        whole all = COLUMNS(x) < (whole)(size.x);
         for (int k = 0; k < count; k++) {
-            float slope;
-            int inside;
+            real slope;
+            whole inside;
             __global const float *map = maps + 13 * k;
-            const float value =
+            const real value =
                 blip_sample(images + (size_t)k * n, map, size, axis, x, y, z, here, &slope, &inside);
-            const float c = map[12], jacobian = muladd(c, rise, 1.0f), share = 1.0f / (k + 1);
-            const float dI = value * jacobian - I, da = c * slope * jacobian - a, db = c * value - b;
+            const real c = map[12], jacobian = muladd(c, rise, (real)(1.0f)), weight = 1.0f / (k + 1);
+            const real dI = value * jacobian - I, da = c * slope * jacobian - a, db = c * value - b;
             all &= inside;
-            I = muladd(share, dI, I);
-            a = muladd(share, da, a);
-            b = muladd(share, db, b);
+            I = muladd(weight, dI, I);
+            a = muladd(weight, da, a);
+            b = muladd(weight, db, b);
             /* Each image adds the product of its distances from the means, k / (k + 1) of it. */
-            const float part = k * share;
+            const real part = (float)k * weight;
             II = muladd(part * dI, dI, II);
             Ia = muladd(part * dI, da, Ia);
             Ib = muladd(part * dI, db, Ib);
@@ -137,110 +347,191 @@ __kernel void blip_terms(__global const float *images, __global const float *map
             ab = muladd(part * da, db, ab);
             bb = muladd(part * db, db, bb);
         }
-        energy[i] = all ? II : 0.0f;
-        terms[i] = all ? Ia : 0.0f;
-        terms[i + n] = all ? Ib : 0.0f;
-        terms[i + 2 * n] = all ? aa : 0.0f;
-        terms[i + 3 * n] = all ? ab : 0.0f;
-        terms[i + 4 * n] = all ? bb : 0.0f;
+        const int left = size.x - x;
+        put(ONLY(all, Ia), terms + i, left);
+        put(ONLY(all, Ib), terms + i + n, left);
+        put(ONLY(all, aa), terms + i + 2 * n, left);
+        put(ONLY(all, ab), terms + i + 3 * n, left);
+        put(ONLY(all, bb), terms + i + 4 * n, left);
+        apart += ONLY(all, II);
+        const real bend =
+            INNER(i, size) ? bend_at(f, i, x, y, z, g, 1) : bend_at(f, i, x, y, z, g, 0);
+        bending += ONLY(COLUMNS(x) < (whole)(size.x), bend);
+    }
+    const real sum[2] = {apart, bending};
+    keep_sums(sum, 2, cell, partial);
+}
+
+/* Image k, modulated; NaN where M x lies beside it. */
+SHARED void blip_image(__global const float *images, __global const float *maps, int k, int axis, int4 size,
+                       __global const float *f, __global float *out)
+{
+    const int n = size.x * size.y * size.z;
+    const int2 rows = share(size.y * size.z, 1);
+    __global const float *map = maps + 13 * k;
+    EACH_OF_ROWS(size, rows.x, rows.y)
+    {
+        real slope;
+        whole inside;
+        const real value = blip_sample(images + (size_t)k * n, map, size, axis, x, y, z, get(f, i, n), &slope,
+                                       &inside);
+        const real rise = slope_at(f, i, line_along(axis, x, y, z, size), n);
+        put(select((real)(NAN), value * muladd((real)(map[12]), rise, (real)(1.0f)), inside), out + i,
+            size.x - x);
     }
 }
 
-/* One modulated image, NaN where M x lies beside it. */
-__kernel void blip_image(__global const float *image, __global const float *map, int axis, int4 size,
-                         __global const float *f, __global float *out)
+/* f += tilt (x, y, z, 1). */
+SHARED void blip_tilt(float4 tilt, int4 size, __global float *f)
 {
-    ROW_OF_ITEM(size);
-    for (int x = first; x < last; x++) {
-        float slope;
-        int inside;
-        const int i = row + x;
-        const float value = blip_sample(image, map, size, axis, x, y, z, f[i], &slope, &inside);
-        const float rise = difference_at(f, i, place_on(x, y, z, size, axis), 0);
-        out[i] = inside ? value * muladd(map[12], rise, 1.0f) : NAN;
+    const int2 rows = share(size.y * size.z, 1);
+    EACH_OF_ROWS(size, rows.x, rows.y)
+    {
+        const real by = muladd((real)(tilt.x), REAL(COLUMNS(x)), (real)(map_row(tilt, y, z)));
+        put(get(f, i, size.x * size.y * size.z) + by, f + i, size.x - x);
     }
 }
 
-/* Half the derivative of the bending by v. */
-__kernel void blip_bending(__global const float *v, grid g, __global float *out)
+/* ---- a step's linear equations ------------------------------------------- */
+
+/* v, and what is done to it: five terms, bending by lambda. */
+typedef struct equations {
+    __global const float *terms, *v;
+    float lambda;
+    int axis;
+    grid g;
+} equations;
+
+/* The operator times v: aa v + ab Dv + D'(ab v + bb Dv) + lambda B v, B v half the derivative of the bending.
+ */
+INLINED real operator_at(const equations *on, int i, int x, int y, int z, const int inner)
 {
-    ROW_OF_ITEM(g.size);
-    for (int x = first; x < last; x++)
-        out[row + x] = bending_at(v, row + x, x, y, z, g);
+    const int n = on->g.size.w;
+    __global const float *aa = on->terms + 2 * n, *ab = aa + n, *bb = ab + n;
+    const line l = line_along(on->axis, x, y, z, on->g.size);
+    five e;
+    five_along(&e, on->v, i, l, n, inner);
+    const real rise = slope_of(e, l), mixed = look(ab, i, n, inner);
+    const real low =
+        muladd(look(bb, i - l.step, n, inner), 0.5f * (e.here - select(e.low, e.low2, BEFORE(l, 2))),
+               look(ab, i - l.step, n, inner) * e.low);
+    const real high =
+        muladd(look(bb, i + l.step, n, inner), 0.5f * (select(e.high, e.high2, AFTER(l, 2)) - e.here),
+               look(ab, i + l.step, n, inner) * e.high);
+    const real here = muladd(look(bb, i, n, inner), rise, mixed * e.here);
+    return muladd(look(aa, i, n, inner), e.here, mixed * rise) + spread(low, here, high, l) +
+           on->lambda * bending_at(on->v, i, x, y, z, on->g, inner);
 }
 
-/* The second derivative of the energy, times v: out = aa v + ab Dv + D'(ab v + bb Dv) + lambda B v, B v of
- * blip_bending. */
-__kernel void blip_operator(__global const float *terms, int axis, __global const float *v, float lambda,
-                            grid g, __global float *out)
+/* Sum: of v out. */
+SHARED void blip_operator(__global const float *terms, int axis, __global const float *v, float lambda,
+                          grid g, __global float *out, __global float *partial)
 {
-    ROW_OF_ITEM(g.size);
-    __global const float *aa = terms + 2 * g.size.w, *ab = aa + g.size.w, *bb = ab + g.size.w;
-    for (int x = first; x < last; x++) {
-        const int i = row + x;
-        const place p = place_on(x, y, z, g.size, axis);
-        const int before = p.at > 0 ? i - p.step : i, after = p.at + 1 < p.length ? i + p.step : i;
-        const float rise = difference_at(v, i, p, 0);
-        const float here = muladd(bb[i], rise, ab[i] * v[i]);
-        const float low =
-            p.at > 0 ? muladd(bb[before], difference_at(v, i, p, -1), ab[before] * v[before]) : 0.0f;
-        const float high =
-            p.at + 1 < p.length ? muladd(bb[after], difference_at(v, i, p, 1), ab[after] * v[after]) : 0.0f;
-        out[i] = muladd(aa[i], v[i], ab[i] * rise) + spread(low, here, high, p) +
-                 lambda * bending_at(v, i, x, y, z, g);
+    __local float cell[CELLS];
+    const equations on = {terms, v, lambda, axis, g};
+    const int2 rows = share(g.size.y * g.size.z, 1);
+    real sum = 0.0f;
+    EACH_OF_ROWS(g.size, rows.x, rows.y)
+    {
+        const real made =
+            INNER(i, g.size) ? operator_at(&on, i, x, y, z, 1) : operator_at(&on, i, x, y, z, 0);
+        put(made, out + i, g.size.x - x);
+        sum += ONLY(COLUMNS(x) < (whole)(g.size.x), get(v, i, g.size.w) * made);
     }
+    keep_sums(&sum, 1, cell, partial);
 }
 
-/* The way down: residual = -(Ia + D'Ib + lambda B f), the diagonal of blip_operator, and residual over it. */
-__kernel void blip_descent(__global const float *terms, int axis, __global const float *bending, float lambda,
-                           grid g, __global float *residual, __global float *diagonal, __global float *scaled)
+/* The gradient of the energy at v: Ia + D'Ib + lambda B v. */
+INLINED real gradient_at(const equations *on, int i, int x, int y, int z, const int inner)
 {
-    ROW_OF_ITEM(g.size);
-    const int n = g.size.w;
-    __global const float *Ib = terms + n, *aa = Ib + n, *ab = aa + n, *bb = ab + n;
-    const float3 h =
-        (float3)(g.inverse.x * g.inverse.x, g.inverse.y * g.inverse.y, g.inverse.z * g.inverse.z);
-    for (int x = first; x < last; x++) {
-        const int i = row + x;
-        const place p = place_on(x, y, z, g.size, axis);
-        const int low = p.at > 0, high = p.at + 1 < p.length;
-        const int before = low ? i - p.step : i, after = high ? i + p.step : i;
-        const float down = terms[i] + spread(Ib[before], Ib[i], Ib[after], p) + lambda * bending[i];
-        /* The diagonals of D, D'bb D and B. */
-        const float own = 0.5f * (low - high);
-        const float steep =
-            0.25f * ((low ? bb[before] : 0.0f) + (high ? bb[after] : 0.0f)) + own * own * bb[i];
-        const float stiff = h.x * h.x * own_bending(x, g.size.x) + h.y * h.y * own_bending(y, g.size.y) +
-                            h.z * h.z * own_bending(z, g.size.z);
-        const float whole = aa[i] + 2.0f * own * ab[i] + steep + lambda * stiff;
-        diagonal[i] = whole > 1e-20f ? whole : 1.0f;
-        residual[i] = -down;
-        scaled[i] = -down / diagonal[i];
+    const int n = on->g.size.w;
+    __global const float *Ib = on->terms + n;
+    const line l = line_along(on->axis, x, y, z, on->g.size);
+    return look(on->terms, i, n, inner) +
+           spread(look(Ib, i - l.step, n, inner), look(Ib, i, n, inner), look(Ib, i + l.step, n, inner), l) +
+           on->lambda * bending_at(on->v, i, x, y, z, on->g, inner);
+}
+
+/* The diagonal of the operator. */
+INLINED real diagonal_at(const equations *on, int i, int x, int y, int z, const int inner)
+{
+    const int n = on->g.size.w;
+    __global const float *aa = on->terms + 2 * n, *ab = aa + n, *bb = ab + n;
+    const float4 h = on->g.inverse * on->g.inverse * on->g.inverse * on->g.inverse;
+    const line l = line_along(on->axis, x, y, z, on->g.size);
+    /* The diagonals of D, D'bb D and B. */
+    const real one = 1.0f, own = 0.5f * (ONLY(BEFORE(l, 1), one) - ONLY(AFTER(l, 1), one));
+    const real steep = 0.25f * (ONLY(BEFORE(l, 1), look(bb, i - l.step, n, inner)) +
+                                ONLY(AFTER(l, 1), look(bb, i + l.step, n, inner))) +
+                       own * own * look(bb, i, n, inner);
+    const real stiff = h.x * own_bending(line_along(0, x, y, z, on->g.size)) +
+                       h.y * own_bending(line_along(1, x, y, z, on->g.size)) +
+                       h.z * own_bending(line_along(2, x, y, z, on->g.size));
+    return look(aa, i, n, inner) + 2.0f * own * look(ab, i, n, inner) + steep + on->lambda * stiff;
+}
+
+/* Where conjugate gradients begin: residual, the negative gradient at f, one over the diagonal, their
+ * product, and a step and its directions of 0. Sum: of residual times scaled. */
+SHARED void blip_descent(__global const float *terms, int axis, __global const float *f, float lambda, grid g,
+                         __global float *residual, __global float *inverse, __global float *scaled,
+                         __global float *direction, __global float *along, __global float *step,
+                         __global float *partial)
+{
+    __local float cell[CELLS];
+    const equations on = {terms, f, lambda, axis, g};
+    const int2 rows = share(g.size.y * g.size.z, 1);
+    real sum = 0.0f;
+    EACH_OF_ROWS(g.size, rows.x, rows.y)
+    {
+        const int left = g.size.x - x, inner = INNER(i, g.size);
+        const real down = inner ? gradient_at(&on, i, x, y, z, 1) : gradient_at(&on, i, x, y, z, 0);
+        const real diagonal = inner ? diagonal_at(&on, i, x, y, z, 1) : diagonal_at(&on, i, x, y, z, 0);
+        const real over = select((real)(1.0f), 1.0f / diagonal, diagonal > (real)(1e-20f));
+        put(-down, residual + i, left);
+        put(over, inverse + i, left);
+        put(-down * over, scaled + i, left);
+        put((real)(0.0f), direction + i, left);
+        put((real)(0.0f), along + i, left);
+        put((real)(0.0f), step + i, left);
+        sum += ONLY(COLUMNS(x) < (whole)(g.size.x), down * down * over);
     }
+    keep_sums(&sum, 1, cell, partial);
 }
 
-/* A step of conjugate gradients, whose products lie in state: rz, and what it was (state[was]), and p q in
- * state[2]: step += w p, residual -= w q, scaled = residual / diagonal, w = rz / p q. */
-__kernel void blip_advance(__global const float *state, int was, __global const float *p,
-                           __global const float *q, __global const float *diagonal, __global float *step,
-                           __global float *residual, __global float *scaled, int n)
+/* A step of conjugate gradients in the form of Chronopoulos and Gear (1989), which needs both products at
+ * once: rz of residual and scaled, zw of scaled and product, the operator times scaled. With b = rz over the
+ * last one, w = rz / (zw - b rz / last w): direction = scaled + b direction, along = product + b along, step
+ * += w direction, residual -= w along, scaled = residual inverse. state: rz and w of every turn. Sum: of
+ * residual times scaled. */
+SHARED void blip_advance(__global float *state, int turn, __global const float *rz, __global const float *zw,
+                         __global const float *product, __global const float *inverse,
+                         __global float *scaled, __global float *direction, __global float *along,
+                         __global float *step, __global float *residual, int n, __global float *partial)
 {
-    const int first = (int)get_global_id(0) * MARCH, last = first + min(MARCH, n - first);
-    const float w = state[2] > 0.0f ? state[was] / state[2] : 0.0f;
-    for (int i = first; i < last; i++) {
-        const float r = muladd(-w, q[i], residual[i]);
-        step[i] = muladd(w, p[i], step[i]);
-        residual[i] = r;
-        scaled[i] = r / diagonal[i];
+    __local float cell[CELLS];
+    const int2 part = share(n, GROUP_X);
+    const float now = total(rz, cell), product_now = total(zw, cell);
+    const float last = turn ? state[2 * turn - 2] : 0.0f, last_w = turn ? state[2 * turn - 1] : 0.0f;
+    const float b = last > 0.0f && last_w > 0.0f ? now / last : 0.0f;
+    const float under = b > 0.0f ? product_now - b * now / last_w : product_now;
+    const float w = under > 0.0f ? now / under : 0.0f;
+    real sum = 0.0f;
+    if (get_group_id(0) == 0 && get_local_id(0) == 0) {
+        state[2 * turn] = now;
+        state[2 * turn + 1] = w;
     }
-}
-
-/* p = scaled + w p, w = state[1 - was] / state[was]. */
-__kernel void blip_turn(__global const float *state, int was, __global const float *scaled, __global float *p,
-                        int n)
-{
-    const int first = (int)get_global_id(0) * MARCH, last = first + min(MARCH, n - first);
-    const float w = state[was] > 0.0f ? state[1 - was] / state[was] : 0.0f;
-    for (int i = first; i < last; i++)
-        p[i] = muladd(w, p[i], scaled[i]);
+    EACH(part.x, part.y)
+    {
+        const int left = n - i;
+        const real p = muladd((real)(b), get(direction, i, n), get(scaled, i, n));
+        const real q = muladd((real)(b), get(along, i, n), get(product, i, n));
+        const real r = muladd((real)(-w), q, get(residual, i, n)), z = r * get(inverse, i, n);
+        put(p, direction + i, left);
+        put(q, along + i, left);
+        put(muladd((real)(w), p, get(step, i, n)), step + i, left);
+        put(r, residual + i, left);
+        put(z, scaled + i, left);
+        sum += r * z;
+    }
+    keep_sums(&sum, 1, cell, partial);
 }

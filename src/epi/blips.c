@@ -3,7 +3,6 @@
  * whose linear equations conjugate gradients solve on the device, and in turn with them steps of the rigid
  * motion. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -12,10 +11,10 @@
 #include "epi/epi.h"
 #include "op/epi/blip.h"
 #include "op/image/pointwise.h"
-#include "op/image/reduce.h"
 #include "op/image/resample.h"
 #include "op/match/affine_metric.h"
 #include "runtime/device/host.h"
+#include "runtime/queue/transfer.h"
 
 /* Weight of the bending of the shift in mm, images being in units of their mean in the head. */
 static const double BENDING = 10;
@@ -23,14 +22,14 @@ static const double BENDING = 10;
 static const double COARSEST_MM = 8.5;
 /* Steps of a coarse level, of the finest one, and of conjugate gradients in each; a level ends where a step
  * gains less than this share. */
-enum { STEPS = 32, FINEST_STEPS = 8, SOLVES = 16, HALVINGS = 4, LEAST_VOXELS = 6 };
-static const double LEAST_GAIN = 1e-4;
+enum { STEPS = 32, FINEST_STEPS = 5, SOLVES = 32, HALVINGS = 4, LEAST_VOXELS = 6 };
+static const double LEAST_GAIN = 2e-3;
 /* Motion waits until a step of the field gains less: before that it takes distortion for motion. */
 static const double SETTLED = .05;
 
 typedef struct level {
     clvox_grid grid;
-    int voxels;
+    int shrink, voxels;
     double to_finest; /* voxels of the images for one of this level, along the axis */
 } level;
 
@@ -39,14 +38,14 @@ typedef struct blips_run {
     const clvox_epi_image *images;
     int count, axis;
     clvox_epi_result *result;
-    clv_buffer *full, *scratch[2];  /* on the images' grid */
-    clv_buffer *stack, *maps, *map; /* the level's images, one after another */
-    clv_buffer *terms[2], *energy, *field, *trial, *bending, *moved[2];
+    clv_buffer *full, *scratch[2]; /* on the images' grid */
+    clv_buffer *given, *coarse;    /* the images, one after another, and on a coarse level */
+    clv_blips blips;               /* those of the level */
+    clv_buffer *maps, *terms[2], *sums, *field, *trial, *moved[2];
     clv_blip_solve solve;
-    clv_buffer *partial, *state, *one_map, *affine_partial, *affine_sums;
+    clv_buffer *one_map, *affine_partial, *affine_sums;
     double lambda;
     double scale; /* of intensities */
-    float *host;  /* a field */
 } blips_run;
 
 static clv_image on_level(const level *l, const clv_buffer *buffer)
@@ -63,7 +62,7 @@ static clv_image on_level(const level *l, const clv_buffer *buffer)
  */
 static level make_level(const clvox_grid *grid, int shrink, int axis)
 {
-    level l;
+    level l = {.shrink = shrink};
     double edge[3], factor[3], least = INFINITY;
     clvox_grid_spacing(grid, edge);
     for (int a = 0; a < 3; a++)
@@ -88,16 +87,21 @@ static int first_shrink(const clvox_grid *grid)
     return shrink;
 }
 
-/* Image k on its own grid: finite, in units of the scale. */
-static int send_image(blips_run *b, int k)
+/* All images on their own grid: finite, in units of the scale. */
+static int send_images(blips_run *b)
 {
     int status = CLVOX_OK;
-    const clvox_volume *v = b->images[k].image;
-    const clv_image full = clv_image_of(b->full, v->grid.size, NULL, 1);
-    CLV_TRY(clv_buffer_write(b->ctx, b->full, 0, v->data, clvox_grid_voxels(&v->grid) * sizeof(float)));
-    CLV_TRY(clv_pointwise(b->ctx, CLV_POINTWISE_FINITE, &full, b->full, NULL, NULL, (float[4]){0, 0, 0, 0}));
-    CLV_TRY(clv_pointwise(b->ctx, CLV_POINTWISE_LINEAR, &full, b->full, NULL, NULL,
-                          (float[4]){(float)(1 / b->scale), 0, 0, 0}));
+    const clvox_grid *grid = &b->images[0].image->grid;
+    const size_t bytes = clvox_grid_voxels(grid) * sizeof(float);
+    const clv_image full = clv_image_of(b->full, grid->size, NULL, 1);
+    for (int k = 0; k < b->count; k++) {
+        CLV_TRY(clv_buffer_send(b->ctx, b->full, b->images[k].image->data, bytes));
+        CLV_TRY(
+            clv_pointwise(b->ctx, CLV_POINTWISE_FINITE, &full, b->full, NULL, NULL, (float[4]){0, 0, 0, 0}));
+        CLV_TRY(clv_pointwise(b->ctx, CLV_POINTWISE_LINEAR, &full, b->full, NULL, NULL,
+                              (float[4]){(float)(1 / b->scale), 0, 0, 0}));
+        CLV_TRY(clv_buffer_copy(b->ctx, b->full, 0, b->given, (size_t)k * bytes, bytes));
+    }
 end:
     return status;
 }
@@ -105,12 +109,16 @@ end:
 static int fill_level(blips_run *b, const level *l)
 {
     int status = CLVOX_OK;
-    const size_t bytes = (size_t)l->voxels * sizeof(float);
+    const clvox_grid *grid = &b->images[0].image->grid;
+    const size_t bytes = (size_t)l->voxels * sizeof(float), whole = clvox_grid_voxels(grid) * sizeof(float);
+    b->blips = (clv_blips){.images = b->given, .maps = b->maps, .count = b->count, .axis = b->axis};
+    if (l->shrink == 1)
+        return status;
+    b->blips.images = b->coarse;
     for (int k = 0; k < b->count; k++) {
-        CLV_TRY(send_image(b, k));
-        CLV_TRY(
-            clv_downsample(b->ctx, b->full, &b->images[k].image->grid, b->scratch, b->moved[0], &l->grid));
-        CLV_TRY(clv_buffer_copy(b->ctx, b->moved[0], 0, b->stack, (size_t)k * bytes, bytes));
+        CLV_TRY(clv_buffer_copy(b->ctx, b->given, (size_t)k * whole, b->full, 0, whole));
+        CLV_TRY(clv_downsample(b->ctx, b->full, grid, b->scratch, b->moved[0], &l->grid));
+        CLV_TRY(clv_buffer_copy(b->ctx, b->moved[0], 0, b->coarse, (size_t)k * bytes, bytes));
     }
 end:
     return status;
@@ -135,51 +143,38 @@ static int send_maps(blips_run *b, const level *l)
 
 /* ---- energy ---------------------------------------------------------------- */
 
-static int product(blips_run *b, const clv_buffer *a, const clv_buffer *c, int voxels, clv_buffer *out,
-                   int slot)
-{
-    const clv_terms terms = {.a = a, .b = c, .n = voxels};
-    return clv_reduce(b->ctx, CLV_REDUCE_DOT, &terms, b->partial, out, slot);
-}
-
-/* Terms, bending and energy of a field; parts: of the images, and of the bending. */
+/* Terms and energy of a field; parts: of the images, and of the bending. */
 static int measure(blips_run *b, const level *l, const clv_buffer *field, clv_buffer *terms, double parts[2])
 {
     int status = CLVOX_OK;
-    const clv_blips blips = {b->stack, b->maps, b->count, b->axis};
     const clv_image f = on_level(l, field);
-    const clv_terms sum = {.a = b->energy, .n = l->voxels};
-    float found[2];
-    CLV_TRY(clv_blip_terms(b->ctx, &blips, &f, terms, b->energy));
-    CLV_TRY(clv_blip_bending(b->ctx, &f, b->bending));
-    CLV_TRY(clv_reduce(b->ctx, CLV_REDUCE_SUM, &sum, b->partial, b->state, 0));
-    CLV_TRY(product(b, field, b->bending, l->voxels, b->state, 1));
-    CLV_TRY(clv_buffer_read(b->ctx, b->state, 0, found, sizeof found));
-    parts[0] = .5 * (double)found[0];
-    parts[1] = .5 * b->lambda * fmax((double)found[1], 0);
+    CLV_TRY(clv_blip_terms(b->ctx, &b->blips, &f, terms, b->sums));
+    CLV_TRY(clv_blip_energy(b->ctx, b->sums, parts));
+    parts[0] *= .5;
+    parts[1] *= .5 * b->lambda;
 end:
     return status;
 }
 
+static void swap(clv_buffer **a, clv_buffer **b)
+{
+    clv_buffer *was = *a;
+    *a = *b;
+    *b = was;
+}
+
 /* ---- a step ---------------------------------------------------------------- */
 
-/* The step of Gauss and Newton, in solve.step, from terms and bending of the field. */
+/* The step of Gauss and Newton, in solve.step, from the terms of the field. */
 static int find_step(blips_run *b, const level *l, const clv_buffer *terms)
 {
-    int status = CLVOX_OK, was = 0;
-    const size_t bytes = (size_t)l->voxels * sizeof(float);
+    int status = CLVOX_OK;
     const clv_blip_solve *s = &b->solve;
-    const clv_image bending = on_level(l, b->bending), direction = on_level(l, s->direction);
-    CLV_TRY(clv_blip_descent(b->ctx, terms, b->axis, &bending, (float)b->lambda, s));
-    CLV_TRY(clv_buffer_fill(b->ctx, s->step, 0, 0, bytes));
-    CLV_TRY(clv_buffer_copy(b->ctx, s->scaled, 0, s->direction, 0, bytes));
-    CLV_TRY(product(b, s->residual, s->scaled, l->voxels, s->state, 0));
-    for (int i = 0; i < SOLVES; i++, was = 1 - was) {
-        CLV_TRY(clv_blip_operator(b->ctx, terms, b->axis, &direction, (float)b->lambda, s->product));
-        CLV_TRY(product(b, s->direction, s->product, l->voxels, s->state, 2));
-        CLV_TRY(clv_blip_advance(b->ctx, s, was, l->voxels));
-        CLV_TRY(product(b, s->residual, s->scaled, l->voxels, s->state, 1 - was));
-        CLV_TRY(clv_blip_turn(b->ctx, s, was, l->voxels));
+    const clv_image field = on_level(l, b->field), scaled = on_level(l, s->scaled);
+    CLV_TRY(clv_blip_descent(b->ctx, terms, b->axis, &field, (float)b->lambda, s));
+    for (int i = 0; i < SOLVES; i++) {
+        CLV_TRY(clv_blip_operator(b->ctx, terms, b->axis, &scaled, (float)b->lambda, s->product, s->zw));
+        CLV_TRY(clv_blip_advance(b->ctx, s, i, l->voxels));
     }
 end:
     return status;
@@ -199,12 +194,8 @@ static int go(blips_run *b, const level *l, double parts[2], double *gain)
         CLV_TRY(measure(b, l, b->trial, b->terms[1], found));
         if (!(found[0] + found[1] < before))
             continue;
-        clv_buffer *other = b->field;
-        b->field = b->trial;
-        b->trial = other;
-        other = b->terms[0];
-        b->terms[0] = b->terms[1];
-        b->terms[1] = other;
+        swap(&b->field, &b->trial);
+        swap(&b->terms[0], &b->terms[1]);
         parts[0] = found[0];
         parts[1] = found[1];
         *gain = 1 - (found[0] + found[1]) / before;
@@ -221,13 +212,9 @@ end:
 static int correct_image(blips_run *b, const level *l, int k, clv_buffer *out)
 {
     int status = CLVOX_OK;
-    float map[CLV_BLIP_MAP], sigma[3];
-    const size_t bytes = (size_t)l->voxels * sizeof(float);
+    float sigma[3];
     const clv_image field = on_level(l, b->field);
-    map_of(b, l, k, map);
-    CLV_TRY(clv_buffer_write(b->ctx, b->map, 0, map, sizeof map));
-    CLV_TRY(clv_buffer_copy(b->ctx, b->stack, (size_t)k * bytes, b->trial, 0, bytes));
-    CLV_TRY(clv_blip_image(b->ctx, b->trial, b->map, b->axis, &field, b->full));
+    CLV_TRY(clv_blip_image(b->ctx, &b->blips, k, &field, b->full));
     for (int a = 0; a < 3; a++)
         sigma[a] = l->grid.size[a] > LEAST_VOXELS ? 1 : 0;
     CLV_TRY(clv_gaussian(b->ctx, CLV_VOLUME(b->full, l->grid.size), sigma, CLV_GAUSSIAN_AUTO, b->trial, out));
@@ -240,26 +227,13 @@ end:
  */
 static int give_way(blips_run *b, const level *l, const double step[4][4], const double c[2])
 {
-    int status = CLVOX_OK;
-    const size_t bytes = (size_t)l->voxels * sizeof(float);
-    const int *size = l->grid.size;
     clv_map map;
+    float tilt[4];
+    const clv_image field = on_level(l, b->field);
     clv_map_between(&l->grid, &l->grid, step, 0, &map);
-    const float *row = map.linear[b->axis];
-    const double scale = -1 / (c[0] - c[1]);
-    CLV_TRY(clv_buffer_copy(b->ctx, b->field, 0, b->trial, 0, bytes));
-    CLV_TRY(clv_buffer_read(b->ctx, b->trial, 0, b->host, bytes));
-    for (int z = 0, i = 0; z < size[2]; z++)
-        for (int y = 0; y < size[1]; y++)
-            for (int x = 0; x < size[0]; x++, i++) {
-                const int at[3] = {x, y, z};
-                const double to =
-                    (double)row[0] * x + (double)row[1] * y + (double)row[2] * z + (double)row[3];
-                b->host[i] += (float)(scale * (to - at[b->axis]));
-            }
-    CLV_TRY(clv_buffer_write(b->ctx, b->field, 0, b->host, bytes));
-end:
-    return status;
+    for (int j = 0; j < 4; j++)
+        tilt[j] = (float)(((double)map.linear[b->axis][j] - (j == b->axis)) / (c[1] - c[0]));
+    return clv_blip_tilt(b->ctx, tilt, &field);
 }
 
 /* A step of image k towards another one. */
@@ -282,6 +256,7 @@ static int move_image(blips_run *b, const level *l, int k, int to, bool axis_fre
     clv_matrix_multiply(CLV_MATRIX(b->result->matrix[k]), CLV_MATRIX(step), b->result->matrix[k]);
     if (!axis_free)
         CLV_TRY(give_way(b, l, CLV_MATRIX(step), c));
+    CLV_TRY(send_maps(b, l));
 end:
     return status;
 }
@@ -300,17 +275,16 @@ static int move(blips_run *b, const level *l, double parts[2])
         CLV_TRY(move_image(b, l, k, turned ? leader : 0, !turned || leader));
         leader = turned && !leader ? k : leader;
     }
-    CLV_TRY(send_maps(b, l));
-    CLV_TRY(measure(b, l, b->field, b->terms[0], found));
+    CLV_TRY(measure(b, l, b->field, b->terms[1], found));
     if (found[0] + found[1] < parts[0] + parts[1]) {
+        swap(&b->terms[0], &b->terms[1]);
         parts[0] = found[0];
         parts[1] = found[1];
         goto end;
     }
     memcpy(b->result->matrix, before, sizeof before);
-    CLV_TRY(clv_buffer_copy(b->ctx, b->solve.step, 0, b->field, 0, bytes));
+    swap(&b->field, &b->solve.step);
     CLV_TRY(send_maps(b, l));
-    CLV_TRY(measure(b, l, b->field, b->terms[0], parts));
 end:
     return status;
 }
@@ -329,9 +303,7 @@ static int begin_level(blips_run *b, const level *l, const level *before)
     clv_map_between(&l->grid, &before->grid, NULL, 0, &map);
     CLV_TRY(clv_warp(b->ctx, CLV_VOLUME(b->field, before->grid.size), &map, NULL, CLV_CUBIC, 0,
                      CLV_VOLUME(b->trial, l->grid.size)));
-    clv_buffer *other = b->field;
-    b->field = b->trial;
-    b->trial = other;
+    swap(&b->field, &b->trial);
 end:
     return status;
 }
@@ -339,15 +311,16 @@ end:
 static int solve_level(blips_run *b, const level *l)
 {
     int status = CLVOX_OK;
-    const int steps = l->to_finest > 1 ? STEPS : FINEST_STEPS;
+    const int steps = l->shrink > 1 ? STEPS : FINEST_STEPS;
     double parts[2], gain;
     CLV_TRY(measure(b, l, b->field, b->terms[0], parts));
     for (int i = 0; i < steps; i++) {
+        const double before = parts[0] + parts[1];
         CLV_TRY(find_step(b, l, b->terms[0]));
         CLV_TRY(go(b, l, parts, &gain));
         if (gain < SETTLED)
             CLV_TRY(move(b, l, parts));
-        if (gain < LEAST_GAIN)
+        if (!(parts[0] + parts[1] < (1 - LEAST_GAIN) * before))
             break;
     }
 end:
@@ -365,31 +338,33 @@ static int difference(blips_run *b, const level *l, const clv_buffer *field, dou
 
 static int list(blips_run *b, const clvox_grid *grid, clv_request *requests)
 {
-    const size_t n = clvox_grid_voxels(grid) * sizeof(float);
+    const size_t n = clvox_grid_voxels(grid) * sizeof(float), sums = CLV_BLIP_PARTIALS * sizeof(float);
+    const size_t coarse = (size_t)make_level(grid, 2, b->axis).voxels * sizeof(float);
     const clv_request all[] = {
         {&b->full, n, "image"},
         {&b->scratch[0], n, "scratch"},
         {&b->scratch[1], n, "scratch"},
-        {&b->stack, n * (size_t)b->count, "images"},
+        {&b->given, n * (size_t)b->count, "images"},
+        {&b->coarse, coarse * (size_t)b->count, "coarse images"},
         {&b->maps, sizeof(float) * CLV_BLIP_MAP * (size_t)b->count, "maps"},
-        {&b->map, sizeof(float) * CLV_BLIP_MAP, "map"},
         {&b->terms[0], n * CLV_BLIP_TERMS, "terms"},
         {&b->terms[1], n * CLV_BLIP_TERMS, "terms"},
-        {&b->energy, n, "energy"},
+        {&b->sums, sums, "sums"},
         {&b->field, n, "field"},
         {&b->trial, n, "field"},
-        {&b->bending, n, "bending"},
         {&b->moved[0], n, "image"},
         {&b->moved[1], n, "image"},
         {&b->solve.residual, n, "residual"},
-        {&b->solve.diagonal, n, "diagonal"},
+        {&b->solve.inverse, n, "diagonal"},
         {&b->solve.scaled, n, "residual"},
-        {&b->solve.direction, n, "direction"},
         {&b->solve.product, n, "direction"},
+        {&b->solve.direction, n, "direction"},
+        {&b->solve.along, n, "direction"},
         {&b->solve.step, n, "step"},
-        {&b->solve.state, 4 * sizeof(float), "state"},
-        {&b->partial, CLV_REDUCE_PARTIALS * sizeof(float), "partial sums"},
-        {&b->state, 4 * sizeof(float), "state"},
+        {&b->solve.rz[0], sums, "sums"},
+        {&b->solve.rz[1], sums, "sums"},
+        {&b->solve.zw, sums, "sums"},
+        {&b->solve.state, 2 * SOLVES * sizeof(float), "state"},
         {&b->one_map, 12 * sizeof(float), "map"},
         {&b->affine_partial, clv_epi_motion_partials(grid) * sizeof(float), "partial sums"},
         {&b->affine_sums, CLV_AFFINE_MOST_SUMS * sizeof(float), "sums"},
@@ -413,6 +388,7 @@ static int check_directions(const clvox_epi_image *images, int count)
 
 static int run(blips_run *b)
 {
+    static const float identity[12] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0};
     int status = CLVOX_OK;
     const clvox_grid *grid = &b->images[0].image->grid;
     level now, before;
@@ -425,6 +401,8 @@ static int run(blips_run *b)
         longest = fmax(longest, fabs(clv_epi_shift(&b->images[k])));
     }
     b->lambda = BENDING * pow(longest * edge[b->axis], 2);
+    CLV_TRY(send_images(b));
+    CLV_TRY(clv_buffer_write(b->ctx, b->one_map, 0, identity, sizeof identity));
     const int first = first_shrink(grid);
     for (int shrink = first; shrink >= 1; shrink /= 2) {
         now = make_level(grid, shrink, b->axis);
@@ -438,7 +416,7 @@ static int run(blips_run *b)
     }
     CLV_TRY(difference(b, &now, b->field, &b->result->difference_after));
     CLV_TRY(clvox_volume_create(grid, 1, CLVOX_KIND_SCALAR, &b->result->field));
-    CLV_TRY(clv_buffer_read(b->ctx, b->field, 0, b->result->field->data, (size_t)now.voxels * sizeof(float)));
+    CLV_TRY(clv_buffer_fetch(b->ctx, b->field, b->result->field->data, (size_t)now.voxels * sizeof(float)));
 end:
     return status;
 }
@@ -462,11 +440,6 @@ int clvox_epi_from_blips(clvox_context *context, const clvox_epi_image *images, 
     const int wanted = list(&b, &images[0].image->grid, requests);
     CLV_TRY(clv_pool_take(context, requests, wanted));
     requested = wanted;
-    b.host = malloc(clvox_grid_voxels(&images[0].image->grid) * sizeof *b.host);
-    if (!b.host) {
-        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory for a field");
-        goto end;
-    }
     CLV_TRY(run(&b));
     result->device_bytes = clv_peak_bytes(context) - held;
     clv_pool_release(requests, requested);
@@ -474,7 +447,6 @@ int clvox_epi_from_blips(clvox_context *context, const clvox_epi_image *images, 
     CLV_TRY(clv_epi_correct(context, images, count, result));
     result->seconds = clv_seconds() - mark;
 end:
-    free(b.host);
     clv_pool_release(requests, requested);
     if (status < 0)
         clvox_epi_result_destroy(result);

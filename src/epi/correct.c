@@ -4,10 +4,11 @@
 #include <stdlib.h>
 
 #include "base/matrix.h"
+#include "base/clock.h"
 #include "base/select.h"
 #include "base/status.h"
 #include "clvox/apply.h"
-#include "base/clock.h"
+#include "clvox/threads.h"
 #include "runtime/device/host.h"
 #include "epi/epi.h"
 
@@ -50,31 +51,89 @@ int clv_epi_check(const clvox_epi_image *images, int count)
     return CLVOX_OK;
 }
 
+/* ---- planes, of which each thread works on one ------------------------------- */
+
+typedef struct planes {
+    const clvox_volume *image;
+    const clvox_volume *field;
+    clvox_epi_result *result;
+    clvox_volume *warp;
+    int axis;
+    double shift;               /* voxels for a Hz */
+    float along[3];             /* mm for a Hz */
+    double above, *sum, *count; /* sums of each plane, of the finite voxels above a value */
+} planes;
+
+static size_t plane_voxels(const clvox_grid *grid)
+{
+    return (size_t)grid->size[0] * (size_t)grid->size[1];
+}
+
+static int each_plane(const clvox_grid *grid, clvox_task task, planes *p)
+{
+    return clvox_parallel((size_t)grid->size[2], task, p);
+}
+
+static int add_plane(void *user, size_t z, int worker)
+{
+    const planes *p = user;
+    const size_t n = plane_voxels(&p->image->grid);
+    const float *v = p->image->data + z * n;
+    (void)worker;
+    for (size_t i = 0; i < n; i++)
+        if (isfinite(v[i]) && (double)v[i] > p->above) {
+            p->sum[z] += (double)v[i];
+            p->count[z]++;
+        }
+    return CLVOX_OK;
+}
+
+/* The mean of the finite values above one; 0: there are none. */
+static double mean_above(const clvox_volume *image, double above)
+{
+    const int count = image->grid.size[2];
+    double sums[2] = {0, 0}, *each = calloc(2 * (size_t)count, sizeof *each);
+    planes p = {.image = image, .above = above, .sum = each, .count = each + count};
+    if (each)
+        each_plane(&image->grid, add_plane, &p);
+    for (int z = 0; each && z < count; z++) {
+        sums[0] += p.sum[z];
+        sums[1] += p.count[z];
+    }
+    free(each);
+    return sums[1] > 0 ? sums[0] / sums[1] : 0;
+}
+
 double clv_epi_head(const clvox_volume *image)
 {
-    const size_t n = clvox_grid_voxels(&image->grid);
-    double sum = 0, head = 0;
-    size_t all = 0, above = 0;
-    for (size_t i = 0; i < n; i++)
-        if (isfinite(image->data[i])) {
-            sum += (double)image->data[i];
-            all++;
-        }
-    for (size_t i = 0; i < n; i++)
-        if (isfinite(image->data[i]) && (double)image->data[i] * (double)all > sum) {
-            head += (double)image->data[i];
-            above++;
-        }
-    return above ? head / (double)above : 0;
+    return mean_above(image, mean_above(image, -INFINITY));
+}
+
+/* Derivative of a volume along an axis of its grid at a voxel of plane z: that of cl/epi/blip.cl. */
+static inline float rise_at(const clvox_volume *field, int axis, size_t at, size_t voxel)
+{
+    const int *size = field->grid.size;
+    const size_t step = axis == 0 ? 1 : axis == 1 ? (size_t)size[0] : plane_voxels(&field->grid);
+    const float after = field->data[at + 1 < (size_t)size[axis] ? voxel + step : voxel];
+    return .5f * (after - field->data[at > 0 ? voxel - step : voxel]);
 }
 
 float clv_epi_rise(const clvox_volume *field, int axis, size_t voxel)
 {
     const int *size = field->grid.size;
-    const size_t step = axis == 0 ? 1 : axis == 1 ? (size_t)size[0] : (size_t)size[0] * (size_t)size[1];
-    const size_t at = voxel / step % (size_t)size[axis];
-    const float after = field->data[at + 1 < (size_t)size[axis] ? voxel + step : voxel];
-    return .5f * (after - field->data[at > 0 ? voxel - step : voxel]);
+    const size_t step = axis == 0 ? 1 : axis == 1 ? (size_t)size[0] : plane_voxels(&field->grid);
+    return rise_at(field, axis, voxel / step % (size_t)size[axis], voxel);
+}
+
+static int warp_plane(void *user, size_t z, int worker)
+{
+    const planes *p = user;
+    const size_t each = plane_voxels(&p->field->grid), n = clvox_grid_voxels(&p->field->grid);
+    (void)worker;
+    for (size_t a = 0; a < 3; a++)
+        for (size_t i = z * each; i < (z + 1) * each; i++)
+            p->warp->data[a * n + i] = p->along[a] * p->field->data[i];
+    return CLVOX_OK;
 }
 
 /* The displacement of image k in the first image's frame, RAS mm: its axis of phase encoding is turned with
@@ -83,19 +142,18 @@ static int make_warp(const clvox_epi_image *image, const double matrix[4][4], co
                      clvox_volume **out)
 {
     int status = CLVOX_OK;
-    const size_t n = clvox_grid_voxels(&field->grid);
-    const int axis = image->encoding.axis;
     double back[4][4];
+    planes p = {.field = field};
     CLV_TRY(clvox_volume_create(&field->grid, 3, CLVOX_KIND_DISPLACEMENT, out));
     CLV_TRY(clv_matrix_invert(matrix, back));
     for (int a = 0; a < 3; a++) {
         double along = 0;
         for (int b = 0; b < 3; b++)
-            along += back[a][b] * image->image->grid.to_ras[b][axis];
-        const float each = (float)(along * clv_epi_shift(image));
-        for (size_t i = 0; i < n; i++)
-            (*out)->data[(size_t)a * n + i] = each * field->data[i];
+            along += back[a][b] * image->image->grid.to_ras[b][image->encoding.axis];
+        p.along[a] = (float)(along * clv_epi_shift(image));
     }
+    p.warp = *out;
+    CLV_TRY(each_plane(&field->grid, warp_plane, &p));
 end:
     if (status < 0)
         clvox_volume_destroy(out);
@@ -111,25 +169,40 @@ static int without_nan(const clvox_volume *image, clvox_volume **out)
     return status;
 }
 
+static int correct_plane(void *user, size_t z, int worker)
+{
+    const planes *p = user;
+    const int *size = p->field->grid.size;
+    (void)worker;
+    size_t i = z * plane_voxels(&p->field->grid);
+    for (int y = 0; y < size[1]; y++)
+        for (int x = 0; x < size[0]; x++, i++) {
+            const size_t at = p->axis == 0 ? (size_t)x : p->axis == 1 ? (size_t)y : z;
+            const float jacobian = 1 + (float)p->shift * rise_at(p->field, p->axis, at, i);
+            p->result->corrected->data[i] += p->image->data[i] * fmaxf(jacobian, 0);
+            if (jacobian < PILED_UP)
+                p->result->pile_up->data[i] = 1;
+        }
+    return CLVOX_OK;
+}
+
 /* Adds image k, resampled once and times its Jacobian, to the sum. */
 static int add_image(clvox_context *ctx, const clvox_epi_image *image, const double matrix[4][4],
                      clvox_epi_result *r, clvox_volume *warp)
 {
     int status = CLVOX_OK;
-    const size_t n = clvox_grid_voxels(&r->field->grid);
     clvox_volume *given = NULL, *moved = NULL;
     clvox_transform rigid = {.is_warp = 0}, shift = {.is_warp = 1, .warp = warp};
     clv_matrix_copy(matrix, rigid.matrix);
     CLV_TRY(without_nan(image->image, &given));
     CLV_TRY(clvox_apply(ctx, given, &r->field->grid, (const clvox_link[]){{&rigid, 0}, {&shift, 0}}, 2,
                         CLVOX_INTERPOLATE_CUBIC, 0, &moved));
-    for (size_t i = 0; i < n; i++) {
-        const float jacobian =
-            1 + (float)clv_epi_shift(image) * clv_epi_rise(r->field, image->encoding.axis, i);
-        r->corrected->data[i] += moved->data[i] * fmaxf(jacobian, 0);
-        if (jacobian < PILED_UP)
-            r->pile_up->data[i] = 1;
-    }
+    planes p = {.image = moved,
+                .field = r->field,
+                .result = r,
+                .axis = image->encoding.axis,
+                .shift = clv_epi_shift(image)};
+    CLV_TRY(each_plane(&r->field->grid, correct_plane, &p));
 end:
     clvox_volume_destroy(&given);
     clvox_volume_destroy(&moved);

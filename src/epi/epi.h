@@ -25,7 +25,7 @@ double clv_epi_head(const clvox_volume *image);
 
 /* Motion of image `moving`, which lies corrected in the first image's frame: a rigid step, RAS mm, that
  * brings it nearer to `fixed`, of which shifts along the axis (-1: none) are left to the field. Both lie on
- * grid; scratch as clv_affine_sums takes it (motion.c). */
+ * grid; maps holds the identity, 12 floats, scratch is as clv_affine_sums takes it (motion.c). */
 typedef struct clv_epi_motion {
     const clv_buffer *fixed, *moving;
     const clvox_grid *grid;

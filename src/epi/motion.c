@@ -111,14 +111,12 @@ size_t clv_epi_motion_partials(const clvox_grid *grid)
 
 int clv_epi_motion_step(clvox_context *ctx, const clv_epi_motion *m, double step[4][4])
 {
-    static const float identity[12] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0};
     int status = CLVOX_OK;
     float sums[CLV_AFFINE_MOST_SUMS];
     double basis[PARAMETERS][ENTRIES], normal[PARAMETERS][PARAMETERS], x[PARAMETERS];
     const clv_affine_pair pair = pair_of(m);
     clv_matrix_identity(step);
     CLV_TRY(basis_of(m, basis));
-    CLV_TRY(clv_buffer_write(ctx, m->maps, 0, identity, sizeof identity));
     CLV_TRY(clv_affine_sums(ctx, &pair, &(clv_affine_derivatives){.source = CLV_AFFINE_PAIR}, m->partial,
                             m->sums));
     CLV_TRY(clv_buffer_read(ctx, m->sums, 0, sums, sizeof sums));

@@ -281,6 +281,17 @@ static void a_field_map_corrects(void **state)
     }
     printf("# %.2f of 100 off\n", worst);
     assert_true(worst < 8 && isnan(r.difference_after));
+    /* Where a steeper field folds the image, signal piles up. */
+    clvox_epi_result steep;
+    long piled = 0;
+    assert_ok(clvox_epi_from_field(ctx, &(clvox_epi_image){v, e}, map, 4, &steep));
+    for (size_t i = 0; i < clvox_grid_voxels(&g); i++) {
+        const bool folds = 1 + e.seconds * (double)clv_epi_rise(steep.field, 1, i) < .2;
+        assert_true((steep.pile_up->data[i] > 0) == folds && isfinite(steep.corrected->data[i]));
+        piled += folds;
+    }
+    assert_true(piled > 0 && steep.piled_up <= piled && r.piled_up == 0);
+    clvox_epi_result_destroy(&steep);
     /* The phase that the field makes between two echoes is the same field; of another unit it is refused. */
     clvox_epi_result phase;
     double hz;
@@ -318,7 +329,8 @@ static void an_anatomy_corrects(void **state)
     assert_ok(clvox_epi_from_field(ctx, &(clvox_epi_image){v, e}, zero, 1, &none));
     assert_ok(clvox_epi_from_anatomy(ctx, &(clvox_epi_image){v, e}, anatomy, &r));
     printf("# %.2f Hz rms, %.2f uncorrected\n", error_of(&r, c->most), error_of(&none, c->most));
-    assert_true(error_of(&r, c->most) < .6 * error_of(&none, c->most));
+    /* Were the displacement free in all directions, it would be 8 Hz. */
+    assert_true(error_of(&r, c->most) < .3 * error_of(&none, c->most));
     clvox_epi_result_destroy(&r);
     clvox_epi_result_destroy(&none);
     clvox_volume_destroy(&zero);

@@ -456,6 +456,10 @@ def scans():
     assert found.matrix.shape == (2, 4, 4) and found.difference_after < found.difference_before
     again = clvox.correct_distortion(pair[0], "i", .05, field=found.field)
     assert np.allclose(again.warp.data, found.warp.data, atol=1e-4)
+    phase = clvox.Volume(2 * np.pi * .0025 * found.field.data, found.field.affine)
+    other = clvox.correct_distortion(pair[0], "i", .05, field=phase, field_unit=".005,.0075")
+    assert np.allclose(other.field.data, again.field.data, atol=1e-3) and np.abs(again.field.data).max() > 1
+    refused(['"ppm"'], clvox.correct_distortion, pair[0], "i", .05, field=phase, field_unit="ppm")
     still = clvox.register_series("m.nii.gz", 0, distortion=found.warp)
     assert not np.array_equal(still.mean.data, clvox.read("n_mean.nii.gz").data)
     refused(["needs both directions"], clvox.correct_distortion, pair, ("i", "i"), .05)

@@ -143,7 +143,7 @@ static double second(const ref_blips *b, const double *v, int i, int axis, int p
     return (v[place[0]] - 2 * v[place[1]] + v[place[2]]) / (b->spacing[axis] * b->spacing[axis]);
 }
 
-static double bending(const ref_blips *b, const double *v)
+double ref_blip_bend(const ref_blips *b, const double *v)
 {
     double sum = 0;
     int place[3];
@@ -223,7 +223,7 @@ double ref_blip_energy(const ref_blips *b, const double *f)
     ref_blip_terms(b, f, terms, energy);
     for (size_t i = 0; i < n; i++)
         sum += energy[i];
-    sum += b->lambda * bending(b, f);
+    sum += b->lambda * ref_blip_bend(b, f);
     free(terms);
     free(energy);
     return .5 * sum;

@@ -15,7 +15,8 @@ typedef struct ref_blips {
 double ref_blip_image(const ref_blips *b, int k, const double *f, int i);
 /* terms: five volumes; energy: one. */
 void ref_blip_terms(const ref_blips *b, const double *f, double *terms, double *energy);
-/* Half the derivative of the bending. */
+/* The bending, and half its derivative. */
+double ref_blip_bend(const ref_blips *b, const double *v);
 void ref_blip_bending(const ref_blips *b, const double *v, double *out);
 void ref_blip_operator(const ref_blips *b, const double *terms, const double *v, double *out);
 /* The gradient of the energy, and the diagonal of the operator by its definition. */
