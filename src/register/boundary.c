@@ -27,7 +27,7 @@ static const double FLAT = .4;
 /* mm: the longest step along a parameter, the first one, and where a descent ends. */
 static const double LONGEST = 2, FIRST = .5, SHORTEST = 5e-4;
 /* Costs above this are hardly better than chance (1). */
-static const double LOST = .9;
+static const double LOST = .8;
 
 typedef struct fit {
     clvox_context *ctx;
