@@ -34,7 +34,7 @@
 #include "runtime/program/source.h"
 #include "runtime/plan/wisdom.h"
 
-static const char MAGIC[8] = "clvatlas";
+static const char MAGIC[8] = {'c', 'l', 'v', 'a', 't', 'l', 'a', 's'};
 
 /* Maps are kept while fetching them takes no more than this share of the devices' time, after so many seconds
  * that are free; while no more than WAITING has been used up a device waits a moment for a slow disk, too. */

@@ -220,8 +220,10 @@ static bool has_gpu(const char *library)
     if (!first_platform(library, &platform))
         return false;
     const cl_icd_dispatch *its = *(cl_icd_dispatch *const *)platform;
-    cl_api_clGetDeviceIDs devices = its->clGetDeviceIDs;
-    cl_api_clGetDeviceInfo says = its->clGetDeviceInfo;
+    /* The header's names of these types differ between its releases. */
+    cl_int(CL_API_CALL * devices)(cl_platform_id, cl_device_type, cl_uint, cl_device_id *, cl_uint *) =
+        its->clGetDeviceIDs;
+    cl_int(CL_API_CALL * says)(cl_device_id, cl_device_info, size_t, void *, size_t *) = its->clGetDeviceInfo;
     return devices(platform, CL_DEVICE_TYPE_GPU, 1, &gpu, NULL) == CL_SUCCESS &&
            says(gpu, CL_DEVICE_VERSION, sizeof version, version, NULL) == CL_SUCCESS &&
            sscanf(version, "OpenCL %d.%d", &major, &minor) == 2 && 10 * major + minor >= 12 &&

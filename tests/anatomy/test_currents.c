@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "anatomy/mesh_costs.h"
+#include "runtime/device/context.h"
 #include "mesh/meshes.h"
 #include "op/harness.h"
 #include "ref/anatomy/currents.h"
@@ -243,7 +244,9 @@ static void auto_takes_the_faster_one_that_is_exact_enough(void **state)
     assert_true(report.method == CLVOX_CURRENTS_EXACT && report.error == 0 && report.spacing == 0);
     assert_memory_equal(&p, &exact, sizeof p);
     assert_ok(clvox_surface_currents_with(ctx, many, many, &o, &p, &report));
-    assert_true(report.method == CLVOX_CURRENTS_MESH && report.error <= 1e-3);
+    /* A GPU may take all pairs in less time. */
+    assert_true(report.method == CLVOX_CURRENTS_MESH ? report.error <= 1e-3
+                                                     : ctx->limits.type != CLVOX_DEVICE_CPU);
     /* An error that no mesh reaches, and one that no grid holds. */
     o.error = 1e-12;
     assert_ok(clvox_surface_currents_with(ctx, few, few, &o, &p, &report));

@@ -55,7 +55,7 @@ static clvox_register_options quick(void)
     return o;
 }
 
-static int stop(void *user, const clvox_step *step)
+static int give_up(void *user, const clvox_step *step)
 {
     ++*(int *)user;
     return step->fraction >= 0;
@@ -89,7 +89,7 @@ static void what_is_complete_stays(void **state)
     assert_int_equal(run(l, &o), CLVOX_OK);
     assert_true(l->pair[0].state == CLVOX_PAIR_WAITING && access(in("out"), F_OK));
     o.dry_run = 0;
-    o.progress = stop;
+    o.progress = give_up;
     o.user = &looks;
     assert_int_equal(run(l, &o), CLVOX_ERROR_STOPPED);
     assert_true(looks == 1 && l->summary_written && l->pair[0].state == CLVOX_PAIR_WAITING);

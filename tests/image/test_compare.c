@@ -107,7 +107,7 @@ static void a_linear_change_of_intensity(void **state)
 {
     (void)state;
     scene s = make_scene();
-    comparison r;
+    comparison r = {0};
     assert_true(compare(s.a, s.b, NULL, 2, 64, &r) == CLVOX_OK && r.values == VOXELS);
     assert_that(fabs(r.ncc + 1) < 1e-6 && fabs(r.lncc - 1) < 1e-6, "%g %g", r.ncc, r.lncc);
     assert_true(r.differing == VOXELS);
@@ -118,7 +118,7 @@ static void an_image_with_itself(void **state)
 {
     (void)state;
     scene s = make_scene();
-    comparison r;
+    comparison r = {0};
     assert_int_equal(compare(s.a, s.a, NULL, 4, 64, &r), CLVOX_OK);
     assert_true(r.ssd == 0 && r.largest == 0 && r.differing == 0 && fabs(r.ncc - 1) < 1e-12);
     assert_that(fabs(r.nmi - 2) < 1e-12 && r.mi > 3, "%g %g", r.nmi, r.mi);
@@ -129,7 +129,7 @@ static void squares_and_the_largest_difference_inside(void **state)
 {
     (void)state;
     scene s = make_scene();
-    comparison r;
+    comparison r = {0};
     for (int i = 0; i < VOXELS; i++)
         s.b->data[i] = s.a->data[i] + (i % 3 == 0 ? 0.5f : 100.0f);
     s.b->data[3] = NAN;
@@ -144,7 +144,7 @@ static void squares_and_the_largest_difference_inside(void **state)
 static void mutual_information_of_two_independent_coins(void **state)
 {
     (void)state;
-    comparison r;
+    comparison r = {0};
     clvox_volume *c = blank(4, 1, 1, 1, 1, 1, 1), *d = blank(4, 1, 1, 1, 1, 1, 1);
     c->data[1] = c->data[3] = d->data[2] = d->data[3] = 1;
     assert_int_equal(compare(c, d, NULL, 1, 2, &r), CLVOX_OK);
@@ -159,7 +159,7 @@ static void local_correlation_against_the_sum_done_cube(void **state)
 {
     (void)state;
     scene s = make_scene();
-    comparison r;
+    comparison r = {0};
     unsigned seed = 8;
     for (int i = 0; i < VOXELS; i++) {
         s.a->data[i] = 1000 + noise(&seed);
@@ -178,7 +178,7 @@ static void what_cannot_be_compared_is_said(void **state)
 {
     (void)state;
     scene s = make_scene();
-    comparison r;
+    comparison r = {0};
     clvox_volume *other = blank(9, 7, 4, 1, 1, 2, 1);
     assert_int_equal(compare(s.a, other, NULL, 2, 8, &r), CLVOX_ERROR_ARGUMENT);
     assert_int_equal(compare(s.a, s.b, other, 2, 8, &r), CLVOX_ERROR_ARGUMENT);

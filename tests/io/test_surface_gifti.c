@@ -417,7 +417,7 @@ static void damage_2(void **state)
     refused("names vertex 4");
     whole(&plain, "", "");
     size -= 3;
-    refused("damaged in its line");
+    refused("the GIFTI file is damaged (");
 }
 
 static void entities_are_refused_before_they_grow(void **state)

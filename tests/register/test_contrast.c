@@ -71,7 +71,6 @@ static void means_are_those_of_all_voxels(void **state)
     static const double SIGMA = 12;
     bool made;
     double difference = 0, deviation = 0, low = 1, high = 0;
-    int count = 0;
     waves(image);
     for (int i = 0; i < N; i++)
         other[i] = (float)sin(.31 * (i % X)) * tent(image[i]);
@@ -81,7 +80,7 @@ static void means_are_those_of_all_voxels(void **state)
         high = fmax(high, (double)image[i]);
     }
     const double bin = (high - low) / 47;
-    for (int i = 77; i < N; i += 401, count++) {
+    for (int i = 77; i < N; i += 401) {
         double sum = 0, all = 0;
         for (int k = 0; k < N; k++) {
             const double d[3] = {2. * (i % X - k % X), 2. * (i / X % Y - k / X % Y),

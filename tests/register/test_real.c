@@ -431,7 +431,9 @@ static void exchange(void **state)
             }
         double off = apart(&fixed->grid, (const double(*)[4])product, (const double(*)[4])unit);
         assert_that(off < .001, "%.5f mm", off);
-        memcpy(moving->grid.to_ras, turned, sizeof turned);
+        for (int i = 0; i < 4; i++)
+            for (int j = 0; j < 4; j++)
+                moving->grid.to_ras[i][j] = turned[i][j];
         assert_ok(clvox_register(ctx, &images, &o, &again));
         for (int i = 0; i < 3; i++)
             for (int j = 0; j < 4; j++)

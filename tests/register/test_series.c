@@ -443,7 +443,7 @@ static void displacements(void **state)
     assert_true(r.moved == 1 && fabs(r.mean_framewise_mm - 3.75) < 1e-9);
 }
 
-static int stop(void *user, const clvox_step *step)
+static int give_up(void *user, const clvox_step *step)
 {
     int *calls = user;
     assert_true(step->fraction > 0 && step->fraction <= 1);
@@ -459,7 +459,7 @@ static void stops(void **state)
     (void)state;
     make(&s, 4, false, 10, false);
     clvox_series_defaults(&o);
-    o.progress = stop;
+    o.progress = give_up;
     o.user = &calls;
     assert_int_equal(clvox_register_series(ctx, s.series, NULL, NULL, NULL, &o, &r), CLVOX_ERROR_STOPPED);
     assert_true(calls == 2 && !r.frame && !r.corrected);

@@ -202,7 +202,7 @@ static void check_parts(void **state)
     (void)state;
     clvox_device *list;
     const int count = clvox_devices_list(&list), used = clv_device_select(list, count, NULL);
-    assert_in_range(used, 0, count - 1);
+    assert_that(used >= 0 && used < count, "%d of %d", used, count);
     cl_device_id whole = list[used].device_id;
     const int cores = (int)cores_of(whole), largest = divides(whole) ? (cores < 4 ? cores : 4) : 0;
     for (int parts = 2; parts <= largest; parts++) {
@@ -210,8 +210,9 @@ static void check_parts(void **state)
         for (int i = 0; i < parts; i++) {
             cl_device_id part = clv_device_part(whole, i, parts);
             assert_non_null(part);
-            assert_in_range(cores_of(part), (size_t)(cores / parts), (size_t)(cores / parts + 1));
-            all += cores_of(part);
+            const cl_uint its = cores_of(part);
+            assert_that(its >= (cl_uint)(cores / parts) && its <= (cl_uint)(cores / parts + 1), "%u", its);
+            all += its;
             assert_int_equal(clReleaseDevice(part), CL_SUCCESS);
         }
         assert_int_equal(all, cores);

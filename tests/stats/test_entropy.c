@@ -206,7 +206,7 @@ static void noise(void **state)
         clvox_volume_destroy(&maps[s]);
 }
 
-static int stop(void *user, const clvox_step *step)
+static int give_up(void *user, const clvox_step *step)
 {
     (void)user, (void)step;
     return 1;
@@ -233,7 +233,7 @@ static void what_is_refused(void **state)
     o.bins = 1;
     assert_int_equal(clvox_entropy(good, 2, NULL, &o, &r), CLVOX_ERROR_ARGUMENT);
     o.bins = 2;
-    o.progress = stop;
+    o.progress = give_up;
     assert_int_equal(clvox_entropy(good, 2, NULL, &o, &r), CLVOX_ERROR_STOPPED);
     o.progress = NULL;
     assert_int_equal(clvox_entropy(good, 2, NULL, &o, &r), CLVOX_OK);

@@ -647,7 +647,7 @@ static void same_bits(void **state)
 
 /* ---- what cannot be tested ------------------------------------------------ */
 
-static int stop(void *user, const clvox_step *step)
+static int give_up(void *user, const clvox_step *step)
 {
     return step->fraction > 0 && ++*(int *)user;
 }
@@ -698,7 +698,7 @@ static void refused(void **state)
     o.permutations = 0;
     assert_int_equal(run(&s, &d, NULL, &o, &r), CLVOX_ERROR_ARGUMENT);
     clvox_stats_defaults(&o);
-    o.progress = stop;
+    o.progress = give_up;
     o.user = &looks;
     assert_int_equal(run(&s, &(clvox_stats_design){.subjects = 6, .tested = line}, NULL, &o, &r),
                      CLVOX_ERROR_STOPPED);

@@ -364,10 +364,8 @@ static int read_surface(const clv_surface_bytes *file, clv_mesh *mesh)
             continue;
         status = g.status < 0
                      ? g.status
-                     : clvox_fail(CLVOX_ERROR_FORMAT,
-                                  "%s: the GIFTI file is damaged in its line %lu (%s), get a fresh copy",
-                                  file->path, (unsigned long)XML_GetCurrentLineNumber(g.parser),
-                                  XML_ErrorString(XML_GetErrorCode(g.parser)));
+                     : clvox_fail(CLVOX_ERROR_FORMAT, "%s: the GIFTI file is damaged (%s), get a fresh copy",
+                                  file->path, XML_ErrorString(XML_GetErrorCode(g.parser)));
         goto end;
     }
     if (!g.points || !g.triangles)

@@ -368,13 +368,14 @@ int clv_hdf5_numbers(clv_hdf5 *f, uint64_t object, const char *name, double **ou
     }
     *count = (size_t)d.points;
     const bool other = d.big != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+    const size_t each = d.each == 4 ? 4 : 8;
     for (size_t i = 0; i < *count; i++) {
-        uint8_t *at = raw + i * d.each, turned[8];
-        for (size_t k = 0; k < d.each; k++)
-            turned[k] = at[other ? d.each - 1 - k : k];
+        uint8_t *at = raw + i * each, turned[8];
+        for (size_t k = 0; k < each; k++)
+            turned[k] = at[other ? each - 1 - k : k];
         float single;
-        memcpy(d.each == 4 ? (void *)&single : (void *)&(*out)[i], turned, d.each);
-        if (d.each == 4)
+        memcpy(each == 4 ? (void *)&single : (void *)&(*out)[i], turned, each);
+        if (each == 4)
             (*out)[i] = single;
     }
 end:

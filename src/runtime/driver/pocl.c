@@ -18,7 +18,8 @@ bool clv_pocl_is_known(const clvox_device_limits *limits)
     int major = 0, minor = 0;
     if (sscanf(limits->driver, "%d.%d", &major, &minor) != 2)
         return false;
-    return (major == 3 && minor >= 1) || major == 4 || (major == 5 && minor == 0);
+    const int version = 10 * major + minor;
+    return minor < 10 && ((version >= 31 && version <= 50) || version == 60 || version == 71);
 }
 
 /* ---- its folder --------------------------------------------------------------- */

@@ -84,7 +84,7 @@ static void check_all(const patch_problem *list, int count)
     }
 }
 
-static int stop(void *user, double fraction)
+static int give_up(void *user, double fraction)
 {
     *(double *)user = fraction;
     return 1;
@@ -103,7 +103,7 @@ static void refuses(void **state)
     clv_patch_search_args args = {
         .patches = {.phi = {.buffer = d.phi_device, .size = {13, 11, 12}, .components = 1}, .band = d.band_device,
                     .count = d.count, .radius = 2},
-        .most = 8, .neighbours = neighbours, .distances = distances, .scratch = scratch, .progress = stop,
+        .most = 8, .neighbours = neighbours, .distances = distances, .scratch = scratch, .progress = give_up,
         .user = &done};
     assert_int_equal(clv_patch_search(ctx, &args), CLVOX_ERROR_STOPPED);
     assert_true(done > 0 && done <= 1);

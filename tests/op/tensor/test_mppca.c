@@ -67,6 +67,8 @@ static int run(const problem *p, const float *dwi, const float *mask, float *out
     a.out = harness_output(ctx, all);
     a.sigma = harness_output(ctx, bytes);
     int status = clv_mppca(ctx, &a);
+    if (status < 0 && strstr(clvox_message(), "does not run with this tile")) /* too little local memory */
+        test_skip("%s", clvox_message());
     assert_that(status >= 0, "%s", clvox_message());
     harness_download(ctx, a.out, out, all);
     harness_download(ctx, a.sigma, sigma, bytes);
@@ -112,8 +114,7 @@ static void values_and_noise(void **state)
     const problem *p = &given->p;
     size_t voxels = (size_t)(p->size[0] * p->size[1] * p->size[2]);
     size_t all = voxels * (size_t)p->volumes;
-    if (run(p, shared.dwi, p->masked ? shared.mask : NULL, shared.out, shared.sigma) < 0)
-        return;
+    run(p, shared.dwi, p->masked ? shared.mask : NULL, shared.out, shared.sigma);
     double error = harness_error(shared.out, shared.want, all, 0.02 * (double)p->noise + 1e-3, 1e-5);
     assert_that(error <= 1, "values differ by %g of the tolerance", error);
     error = harness_error(shared.sigma, shared.noise, voxels, p->noise > 0 ? 1e-2 : .2, 1e-3);
