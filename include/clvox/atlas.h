@@ -155,9 +155,9 @@ typedef struct clvox_atlas_options {
 CLVOX_API void clvox_atlas_defaults(clvox_atlas_options *options);
 
 /* Sets what a template of several scans of one person takes, of the defaults: within, rigid and robust
- * linear registration, the median, linear rounds by the number of scans and one deformable. Maps between two scans go through
- * the template, so that they are each other's inverse (Reuter et al., Within-subject template estimation
- * for unbiased longitudinal image analysis, NeuroImage 61, 2012). */
+ * linear registration, the median, linear rounds by the number of scans and one deformable. Maps between
+ * two scans go through the template, so that they are each other's inverse (Reuter et al., Within-subject
+ * template estimation for unbiased longitudinal image analysis, NeuroImage 61, 2012). */
 CLVOX_API void clvox_atlas_within(clvox_atlas_options *options);
 
 /* How many linear rounds a template of so many images takes: 0 without a linear part. */

@@ -102,7 +102,8 @@ static double counted(const clvox_atlas_options *o, const measured *m, int subje
 
 static int rounds_of(const clvox_atlas_options *o, int count)
 {
-    return clvox_atlas_linear_rounds(o, count) + (o->registration.deform != CLVOX_DEFORM_NONE ? o->rounds : 0);
+    const int deformable = o->registration.deform != CLVOX_DEFORM_NONE ? o->rounds : 0;
+    return clvox_atlas_linear_rounds(o, count) + deformable;
 }
 
 /* Finds what measuring took beyond its steps: waiting at the ends of rounds, and what is not timed. No more
