@@ -94,10 +94,10 @@ typedef struct clvox_atlas_options {
      * does not register in the first linear round; then its mean through the maps is there. */
     const clvox_volume *further_start[CLVOX_ATLAS_CHANNELS - 1];
     /* 1: images of one person. The linear rounds begin with one of them (the same in whatever order they
-     * come) instead of their mean, which would show few heads that lie apart several times; of two images
-     * and no start there is one linear round at most. clvox_atlas_within. */
+     * come) instead of their mean, which would show few heads that lie apart several times.
+     * clvox_atlas_within. */
     int within;
-    int linear_rounds; /* 2 */
+    int linear_rounds; /* 2; below 0: 1 of two images, else 2 */
     int rounds;        /* deformable rounds: 4; none if registration.deform is NONE */
     double until;      /* end the rounds when the template changes by less than this fraction (0: never) */
     clvox_average average;
@@ -155,10 +155,13 @@ typedef struct clvox_atlas_options {
 CLVOX_API void clvox_atlas_defaults(clvox_atlas_options *options);
 
 /* Sets what a template of several scans of one person takes, of the defaults: within, rigid and robust
- * linear registration, the median, two linear rounds and one deformable. Maps between two scans go through
- * the template, so that they are each other's inverse (Reuter et al., Within-subject template estimation
- * for unbiased longitudinal image analysis, NeuroImage 61, 2012). */
+ * linear registration, the median, linear rounds by the number of scans and one deformable. Maps between
+ * two scans go through the template, so that they are each other's inverse (Reuter et al., Within-subject
+ * template estimation for unbiased longitudinal image analysis, NeuroImage 61, 2012). */
 CLVOX_API void clvox_atlas_within(clvox_atlas_options *options);
+
+/* How many linear rounds a template of so many images takes: 0 without a linear part. */
+CLVOX_API int clvox_atlas_linear_rounds(const clvox_atlas_options *options, int count);
 
 /* The options by name (clvox/options.h). Static. */
 CLVOX_API const clvox_option_table *clvox_atlas_table(void);

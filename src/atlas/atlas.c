@@ -91,7 +91,7 @@ static int check(const clvox_atlas_subject *s, int count, const clvox_volume *st
         return status;
     if (count < 1 || count > CLV_ATLAS_MOST)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "a template takes 1 to 65536 subjects");
-    if (o->linear_rounds + o->rounds < 1)
+    if (o->linear_rounds == 0 && o->rounds < 1)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "a template takes one round or more");
     if (o->clip_low >= o->clip_high)
         return clvox_fail(
@@ -282,9 +282,7 @@ static int run(clv_atlas_run *a, clvox_context *context, const clvox_atlas_subje
     a->stage = "first mean";
     a->at = -1;
     a->usual = 2;
-    a->linear = o->registration.linear == CLVOX_LINEAR_NONE ? 0 : o->linear_rounds;
-    if (o->within && a->count == 2 && !a->start && a->linear > 1)
-        a->linear = 1; /* one has found the other; the mean of both shows what differs half as clearly */
+    a->linear = clvox_atlas_linear_rounds(o, a->count);
     a->rounds = a->linear + (o->registration.deform == CLVOX_DEFORM_NONE ? 0 : o->rounds);
     a->all = a->count * ((1 + CLV_ATLAS_AVERAGING) * (a->linear + templates * (a->rounds - a->linear)) +
                          CLV_ATLAS_AVERAGING * (1 + (a->along ? templates : 0)));

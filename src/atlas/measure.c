@@ -100,10 +100,10 @@ static double counted(const clvox_atlas_options *o, const measured *m, int subje
     return e.all;
 }
 
-static int rounds_of(const clvox_atlas_options *o)
+static int rounds_of(const clvox_atlas_options *o, int count)
 {
-    return (o->registration.linear != CLVOX_LINEAR_NONE ? o->linear_rounds : 0) +
-           (o->registration.deform != CLVOX_DEFORM_NONE ? o->rounds : 0);
+    const int deformable = o->registration.deform != CLVOX_DEFORM_NONE ? o->rounds : 0;
+    return clvox_atlas_linear_rounds(o, count) + deformable;
 }
 
 /* Finds what measuring took beyond its steps: waiting at the ends of rounds, and what is not timed. No more
@@ -111,7 +111,8 @@ static int rounds_of(const clvox_atlas_options *o)
 static void find_between(const clvox_atlas_options *o, measured *m, int samples, double seconds)
 {
     const double known = counted(o, m, samples);
-    m->costs.between = rounds_of(o) ? fmin(fmax(seconds - known, 0), .25 * known) / rounds_of(o) : 0;
+    const int rounds = rounds_of(o, samples);
+    m->costs.between = rounds ? fmin(fmax(seconds - known, 0), .25 * known) / rounds : 0;
 }
 
 /* Takes subjects through the rounds; seconds: without the writing of their files, which begins with the
@@ -206,11 +207,12 @@ int clvox_atlas_measure(clvox_context *ctx, const clvox_atlas_subject *subjects,
     o.progress = asked->progress ? show : NULL;
     o.user = m;
     /* One device by itself loads few kernels for what a registration takes there. */
-    o.linear_rounds = o.linear_rounds < 1 ? o.linear_rounds : 1;
+    const int linear = clvox_atlas_linear_rounds(asked, count);
+    o.linear_rounds = linear < 1 ? linear : 1;
     o.rounds = o.rounds < 1 ? o.rounds : 1;
     if (m->contexts > 1)
         CLV_TRY(warm_up(ctx, few, first, start, &o, &cold));
-    o.linear_rounds = asked->linear_rounds < 2 ? asked->linear_rounds : 2;
+    o.linear_rounds = linear < 2 ? linear : 2;
     CLV_TRY(go_through(ctx, few, samples, start, &o, &result, &seconds));
     divide(m, samples);
     find_between(&o, m, samples, seconds);

@@ -3,6 +3,7 @@
 #include "base/status.h"
 
 #include "clvox/filter.h"
+#include "register/options.h"
 
 #define FIELD(field) CLV_FIELD(clvox_atlas_options, field)
 
@@ -12,18 +13,12 @@ static const char *const vote_words[] = {"majority", "local", NULL};
 
 static const char *of_rounds(const clv_option *row, const void *values, const char *text)
 {
-    const clvox_atlas_options *o = values;
-    (void)row;
-    (void)text;
-    return o->registration.deform == CLVOX_DEFORM_NONE ? "with --deform none" : NULL;
+    return clv_of_deformation(row, &((const clvox_atlas_options *)values)->registration, text);
 }
 
 static const char *of_linear(const clv_option *row, const void *values, const char *text)
 {
-    const clvox_atlas_options *o = values;
-    (void)row;
-    (void)text;
-    return o->registration.linear == CLVOX_LINEAR_NONE ? "with --linear none" : NULL;
+    return clv_of_linear(row, &((const clvox_atlas_options *)values)->registration, text);
 }
 
 static int read_clip(const clv_option *row, const char *text, void *values)
@@ -41,6 +36,7 @@ static const clv_option rows[] = {
      .type = CLVOX_OPTION_INTEGER,
      FIELD(linear_rounds),
      .most = 1000,
+     .unset = true,
      .help = "rounds of linear registration",
      .idle = of_linear},
     {.name = "rounds",
@@ -146,6 +142,15 @@ void clvox_atlas_within(clvox_atlas_options *options)
     options->within = options->registration.robust = 1;
     options->registration.linear = CLVOX_LINEAR_RIGID;
     options->average = CLVOX_AVERAGE_MEDIAN;
-    options->linear_rounds = 2;
+    options->linear_rounds = -1;
     options->rounds = 1;
+}
+
+int clvox_atlas_linear_rounds(const clvox_atlas_options *options, int count)
+{
+    CLV_GIVEN_OR(0, options);
+    if (options->registration.linear == CLVOX_LINEAR_NONE)
+        return 0;
+    /* Of two, one has found the other; the mean of both shows what differs half as clearly. */
+    return options->linear_rounds >= 0 ? options->linear_rounds : count == 2 ? 1 : 2;
 }

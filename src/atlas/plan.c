@@ -81,9 +81,8 @@ void clvox_atlas_predict(const clvox_atlas_costs *m, const clvox_atlas_options *
                          const clvox_atlas_regression *along, int count, clvox_atlas_plan *e)
 {
     CLV_GIVEN_OR(, m, o, e);
-    const bool moves = o->registration.linear != CLVOX_LINEAR_NONE,
-               deforms = o->registration.deform != CLVOX_DEFORM_NONE;
-    const int linear = moves ? o->linear_rounds : 0, templates = along ? along->count : 1,
+    const bool deforms = o->registration.deform != CLVOX_DEFORM_NONE;
+    const int linear = clvox_atlas_linear_rounds(o, e->subjects), templates = along ? along->count : 1,
               rounds = deforms ? o->rounds : 0;
     const double all_own = ceil((double)e->subjects / e->processes), all_turns = turns_of(m, e, all_own);
     const double said =

@@ -34,7 +34,7 @@ static const char *deform_word(int at)
 
 /* ---- no effect ---------------------------------------------------------- */
 
-static const char *of_deformation(const clv_option *row, const void *values, const char *text)
+const char *clv_of_deformation(const clv_option *row, const void *values, const char *text)
 {
     const clvox_register_options *o = values;
     (void)row;
@@ -56,7 +56,7 @@ static const char *of_model(const clv_option *row, const void *values, const cha
     const clvox_register_options *o = values;
     const clv_model *m = clv_model_find(o->deform);
     if (!m)
-        return of_deformation(row, values, text);
+        return clv_of_deformation(row, values, text);
     return clv_model_takes(m, row->name) ? NULL : with_model(m, "");
 }
 
@@ -71,7 +71,7 @@ static const char *of_updates(const clv_option *row, const void *values, const c
 static const char *of_windows(const clv_option *row, const void *values, const char *text)
 {
     const clvox_register_options *o = values;
-    const char *none = of_deformation(row, values, text);
+    const char *none = clv_of_deformation(row, values, text);
     const clv_metric_row *metric = clv_metric_find(o->metric);
     return none ? none : metric && metric->approximates ? NULL : "with a metric that has no local approximation";
 }
@@ -84,7 +84,7 @@ static const char *of_mind(const clv_option *row, const void *values, const char
     return other ? other : o->metric != CLVOX_METRIC_LNCC ? "with a metric that is not lncc" : NULL;
 }
 
-static const char *of_linear(const clv_option *row, const void *values, const char *text)
+const char *clv_of_linear(const clv_option *row, const void *values, const char *text)
 {
     const clvox_register_options *o = values;
     (void)row;
@@ -109,7 +109,7 @@ static const char *of_inverse(const clv_option *row, const void *values, const c
     const clvox_register_options *o = values;
     const clv_model *m = clv_model_find(o->deform);
     return m && m->gives_inverse ? with_model(m, ", whose inverse the command always writes")
-                                 : of_deformation(row, values, text);
+                                 : clv_of_deformation(row, values, text);
 }
 
 /* ---- what is more than a value ------------------------------------------ */
@@ -372,7 +372,7 @@ static const clv_option rows[] = {
      .type = CLVOX_OPTION_FLAG,
      FIELD(robust),
      .help = "linear part: what fits least does not count, as lesions in two scans of one person",
-     .idle = of_linear},
+     .idle = clv_of_linear},
     {.name = "gradient",
      .group = CLVOX_GROUP_EXPERT,
      .preset = true,
@@ -425,7 +425,7 @@ static const clv_option rows[] = {
      .argument = "NxNxN",
      .help = "shrink factor of each level",
      .resize = resize_shrink,
-     .idle = of_deformation},
+     .idle = clv_of_deformation},
     {.name = "iterations",
      .group = CLVOX_GROUP_QUALITY,
      .preset = true,
@@ -435,7 +435,7 @@ static const clv_option rows[] = {
      .most = 1e6,
      .help = "most iterations at each level",
      .resize = resize_iterations,
-     .idle = of_deformation},
+     .idle = clv_of_deformation},
     {.name = "smooth",
      .group = CLVOX_GROUP_QUALITY,
      .preset = true,
@@ -447,7 +447,7 @@ static const clv_option rows[] = {
      .unset = true,
      .argument = "NxNxNvox",
      .help = "smoothing before each level, mm or vox of FIXED (default: by --shrink)",
-     .idle = of_deformation},
+     .idle = clv_of_deformation},
     {.name = "update-sigma",
      .group = CLVOX_GROUP_QUALITY,
      .preset = true,
@@ -657,7 +657,7 @@ static const clv_option rows[] = {
      .type = CLVOX_OPTION_NUMBER,
      FIELD(tolerance),
      .help = "end a level when an iteration changes the metric by less than this fraction",
-     .idle = of_deformation},
+     .idle = clv_of_deformation},
     {.name = "inverse",
      .group = CLVOX_GROUP_RESULT,
      .basic = true,
@@ -679,7 +679,7 @@ static const clv_option rows[] = {
      FIELD(warp_type),
      .words = warp_words,
      .help = "numbers of the warps; rounded: to 1/128 mm, for files of half the size or less",
-     .idle = of_deformation},
+     .idle = clv_of_deformation},
 };
 
 static void defaults(void *values)

@@ -18,4 +18,9 @@ int clv_register_check_operator(const clvox_register_options *options);
  * range. */
 int clv_register_check_metrics(const clvox_register_options *options);
 
+/* `idle` of rows that only a deformation, or the linear part, has a use for; values:
+ * clvox_register_options. */
+const char *clv_of_deformation(const clv_option *row, const void *values, const char *text);
+const char *clv_of_linear(const clv_option *row, const void *values, const char *text);
+
 #endif

@@ -50,7 +50,8 @@ open("larger.nii", "wb").write(b)
 P
 printf 'image\tlabels\nt.nii\tl.nii\nlarger.nii\t\n' > person.tsv
 exits 0 clvox atlas -o person --within --linear affine --quick --shrink 1 --iterations 10 --list person.tsv --report
-json person/report.json 'j["options"]["average"] == "median" and j["options"]["registration"]["robust"] and len(j["result"]["rounds"]) == 2'
+says '1 linear and 1 deformable rounds'
+json person/report.json 'j["options"]["average"] == "median" and j["options"]["linear_rounds"] == 1 and j["options"]["registration"]["robust"] and len(j["result"]["rounds"]) == 2'
 awk -F '\t' 'NR > 1 && $2 == "t" && $4 != 0 { bad = 1 } NR > 1 && $2 == "larger" { n++; if ($5 < 14.8 || $5 > 16.8) bad = 1 } END { exit bad || !n }' \
     person/change.tsv || complain "not the change: $(cat person/change.tsv)"
 grep -q 'Change' person/report.html || complain "the page says nothing of the change"

@@ -606,6 +606,21 @@ def atlas_plans():
     refused(["1 masks", "3 images"], clvox.atlas_plan, images, masks=[None], **few)
 
 
+@case("the boundary of white matter refines a rigid transform as the command does")
+def boundary():
+    command("phantom", "ball", "-o", "ball.nii", "--size", "25x24x23", "--labels", "ball_mask.nii.gz")
+    command("register", "-f", "ball.nii", "-m", "ball.nii", "-o", "bbr", "--boundary", "ball_mask.nii.gz", "--boundary-labels", "1",
+            "--no-picture")
+    r = clvox.register("ball.nii", "ball.nii", boundary="ball_mask.nii.gz", boundary_labels=[1])
+    assert np.allclose(r.matrix, clvox.read_affine("bbr_affine.txt"), atol=1e-9) and r.warp is None
+    with open("bbr.json", encoding="utf-8") as file:
+        logged = json.load(file)["result"]["boundary"]
+    assert close(r.boundary.cost_after, logged["cost_after"]) and r.boundary.contrast == "t1" and not r.boundary.lost
+    refused(["none of the labels"], clvox.register, "ball.nii", "ball.nii", boundary="ball_mask.nii.gz", boundary_labels=[7])
+    refused(["rigid"], clvox.register, "ball.nii", "ball.nii", boundary="ball_mask.nii.gz", linear="none")
+    refused(["auto, t2, t1"], clvox.fit_boundary, "ball_mask.nii.gz", "ball.nii", np.eye(4), contrast="pd")
+
+
 @case("phantoms have the command's bits")
 def phantoms():
     p, grid = clvox.phantom, {"size": (9, 11, 8), "spacing": (1, 1.5, 2)}

@@ -332,7 +332,7 @@ static int run(command *cli, cli_atlas_request *r, clvox_atlas_options *o)
     o->more = cli->more + 1;
     o->more_count = cli->more_count - 1;
     cli_remark(cli, 0, "plan     %d subjects, %d linear and %d deformable rounds%s", r->count,
-               o->linear_rounds, o->rounds, r->ats ? " for each template" : "");
+               clvox_atlas_linear_rounds(o, r->count), o->rounds, r->ats ? " for each template" : "");
     if (cli_devices(cli) > 1)
         cli_remark(cli, 0, ", on %d devices", cli_devices(cli));
     if (cli->team)
@@ -434,7 +434,7 @@ static int read_options(const cli_atlas_request *r, clvox_atlas_options *o)
     CLI_TRY(cli_register_preset(&r->presets, r->of_register, &o->registration));
     CLI_TRY(cli_read_fields(clvox_register_table(), r->of_register, 0, &o->registration));
     CLI_TRY(cli_read_fields(clvox_atlas_table(), r->given, 0, o));
-    if (o->rounds + o->linear_rounds < 1)
+    if (o->rounds == 0 && o->linear_rounds == 0)
         status = cli_misuse("--rounds 0 and --linear-rounds 0: one round or more");
 end:
     return status;
@@ -595,6 +595,8 @@ int cmd_atlas(command *cli, int argc, char **argv)
     CLI_TRY(cli_atlas_take(&r, status));
     if (r.within && r.count < 2)
         CLI_TRY(cli_misuse("--within: change takes two scans of a person or more, and there is one"));
+    if (o.linear_rounds < 0)
+        o.linear_rounds = clvox_atlas_linear_rounds(&o, r.count);
     if (r.weights)
         CLI_TRY(cli_atlas_read_weights(&r, r.weights));
     o.channels = r.channels;

@@ -13,6 +13,7 @@ from ._abi import VERSION as __version__
 from ._library import Context, Contexts, Error, Step, devices, options, use
 from .batch import Applied, Labelled, Pair, Plan, apply_list, atlas_plan, register_list, segment_list
 from .benchmark import bench
+from .boundary import Boundary, fit_boundary
 from .epi import correct_distortion
 from .registration import Registration, register
 from .report import Report
@@ -25,8 +26,9 @@ from .template import Atlas, Subjects, atlas, atlas_regression, subjects
 from .transform import apply, apply_points, compose, inverse, jacobian, read_affine, write_affine
 from .volume import Volume, read
 
-__all__ = ["Applied", "Atlas", "Cloud", "Context", "Contexts", "Curves", "Error", "Labelled", "Pair", "Plan", "Registration", "Report",
-           "Step", "Subjects", "Surface", "Volume", "apply", "apply_list", "apply_points", "atlas", "atlas_plan", "atlas_regression", "bench",
-           "compare", "compare_labels", "compare_shapes", "compose", "correct_distortion", "devices", "entropy", "filter", "inverse",
-           "jacobian", "options", "phantom", "read", "read_affine", "read_curves", "register", "register_list", "register_series", "segment",
-           "segment_list", "stats", "subjects", "surface", "tensor", "use", "write_affine"]
+__all__ = ["Applied", "Atlas", "Boundary", "Cloud", "Context", "Contexts", "Curves", "Error", "Labelled", "Pair", "Plan", "Registration",
+           "Report", "Step", "Subjects", "Surface", "Volume", "apply", "apply_list", "apply_points", "atlas", "atlas_plan",
+           "atlas_regression", "bench", "compare", "compare_labels", "compare_shapes", "compose", "correct_distortion", "devices",
+           "entropy", "filter", "fit_boundary", "inverse", "jacobian", "options", "phantom", "read", "read_affine", "read_curves",
+           "register", "register_list", "register_series", "segment", "segment_list", "stats", "subjects", "surface", "tensor", "use",
+           "write_affine"]

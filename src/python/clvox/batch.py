@@ -253,16 +253,16 @@ def _heads(heads: Any, struct: Any, found: Any) -> None:
 
 @with_options("segment")
 def segment_list(heads: Union[Path, Sequence[Union[Sequence[Path], Dict[str, Path]]]], atlases: Path, folder: Optional[Path] = None, *,
-                 names: Optional[Path] = None, derivatives: Optional[Path] = None, summary: Optional[Path] = None, clobber: bool = True, jobs: int = 0,
-                 progress: Watcher = None, context: Union[Context, Contexts, None] = None,
+                 names: Optional[Path] = None, derivatives: Optional[Path] = None, summary: Optional[Path] = None,
+                 clobber: bool = True, jobs: int = 0, progress: Watcher = None, context: Union[Context, Contexts, None] = None,
                  **options: Unpack[SegmentOptions]) -> List[Labelled]:
     """Labels many files by the same atlases, and writes for each what `clvox segment --list` writes. What an earlier run has made from
     the same files by the same options stays as it is.
 
     heads: a table with the columns image and output; or a list of dictionaries or sequences of these. atlases: a table with the columns
-    image, labels and mask. names: a table of the labels' names. folder: of the outputs. derivatives: instead of it, a folder of BIDS derivatives. summary: the table of the
-    outcome (None: summary.tsv in the folder). clobber: False: a head of which a file is there fails. jobs: heads written at once beside
-    each that is labelled (0: the threads, at most 4). context: with Contexts several devices share the heads. progress: called with a
+    image, labels and mask. names: a table of the labels' names. folder: of the outputs. derivatives: instead of it, a folder of BIDS
+    derivatives. summary: the table of the outcome (None: summary.tsv in the folder). clobber: False: a head of which a file is there
+    fails. jobs: heads written at once beside each that is labelled (0: the threads, at most 4). context: with Contexts several devices share the heads. progress: called with a
     Step; what it raises stops, and the same call then goes on. True: a bar on standard error.
     Returns a Labelled for each; of those that failed the message says why."""
     how = _abi.clvox_segment_options()

@@ -13,6 +13,7 @@ from . import _abi, _results
 from ._library import Context, Error, Progress, Watcher, call, context_or_own, lib, numbers, set_options, values, with_options, words
 from ._options import RegisterOptions
 from ._typing import Unpack
+from .boundary import Boundary, fit_boundary
 from .shape import Cloud, Curves, shape_struct
 from .surface import Surface
 from .transform import Mapped, read_affine, set_matrix
@@ -24,10 +25,12 @@ class Registration(_results.RegisterResult, Mapped):
     None), warped (the moving image on the fixed grid), metric_before, metric_after, jacobian, suspicions and more, as
     clvox_register_result of include/clvox/registration.h documents them. shapes: for each pair that was given an object
     with carried (the moving one on the fixed image), mean_after, largest_after, energy_after and more, as
-    clvox_shape_errors; posteriors (None without): carried, hellinger_after and more, as clvox_posteriors_errors."""
+    clvox_shape_errors; posteriors (None without): carried, hellinger_after and more, as clvox_posteriors_errors; boundary (None
+    without): a Boundary."""
 
     shapes: List[_results.ShapeErrors]
     posteriors: Optional[_results.PosteriorsErrors]
+    boundary: Optional[Boundary] = None
 
     def _shown(self) -> Iterator[Tuple[str, str]]:
         yield "metric", f"{self.metric} {self.metric_before:.4g} -> {self.metric_after:.4g}"
@@ -124,6 +127,8 @@ def register(fixed: Union[ImageLike, Sequence[ImageLike], None] = None, moving: 
              points: Optional[Tuple[npt.ArrayLike, npt.ArrayLike]] = None,
              shapes: Sequence[Tuple[Union[Surface, Curves, Cloud], Union[Surface, Curves, Cloud]]] = (),
              posteriors: Optional[Tuple[ImageLike, ImageLike]] = None, spacing: Optional[float] = None,
+             boundary: Union[Surface, ImageLike, Sequence[Union[Surface, ImageLike]], None] = None,
+             boundary_labels: Sequence[int] = (), boundary_contrast: str = "auto",
              progress: Watcher = None, context: Optional[Context] = None,
              **options: Unpack[RegisterOptions]) -> Registration:
     """Registers the moving image to the fixed one: an affine, then a symmetric diffeomorphic map.
@@ -140,9 +145,26 @@ def register(fixed: Union[ImageLike, Sequence[ImageLike], None] = None, moving: 
     spacing: mm of a voxel, of shapes and points alone, without images and posteriors: of the grid around them (default: 0.4
         of the finest width, else a 64th of their longest extent). The linear part is then init: a matrix, "centers", "moments";
         by default the identity, or "centers" where the boxes around both sides do not overlap.
+    boundary: the white matter of fixed (Surfaces, masks, label maps with boundary_labels) refines the linear transform, as
+        fit_boundary; linear is then "rigid" and deform "none" unless given.
     progress: called for each iteration with a Step (level, iteration, metric, fraction of the deformation done); what it
         raises stops the registration. True: a bar on standard error.
     Returns a Registration. Raises clvox.Error."""
+    if boundary is not None:
+        options = {"linear": "rigid", "deform": "none", **options}
+        if options["linear"] not in ("rigid", "affine") or len(several(fixed)) != 1:
+            raise Error("register: boundary refines linear='rigid' or 'affine' of one pair of images")
+        start = register(fixed, moving, fixed_mask=fixed_mask, moving_mask=moving_mask, init=init, quick=quick, regular=regular,
+                         best=best, context=context, **{**options, "deform": "none"})
+        found = fit_boundary(boundary, several(moving)[0], start.matrix, labels=boundary_labels, contrast=boundary_contrast,
+                             affine=options["linear"] == "affine", context=context)
+        result = register(fixed, moving, fixed_mask=fixed_mask, moving_mask=moving_mask, level_fixed_mask=level_fixed_mask,
+                          level_moving_mask=level_moving_mask, init=found.matrix, quick=quick, regular=regular, best=best,
+                          initial_warp=initial_warp, points=points, shapes=shapes, posteriors=posteriors, progress=progress,
+                          context=context, **{**options, "linear": "none"})
+        suspect = result.suspicions | start.suspicions | (_abi.CLVOX_SUSPECT_BOUNDARY if found.lost else 0)
+        result.__dict__.update(boundary=found, suspicions=suspect)
+        return result
     struct = _abi.clvox_register_options()
     preset(struct, options, quick, regular, best)
     struct.by_contrast = 1

@@ -336,9 +336,11 @@ static void plan(clv_linear_stage *stage, bool fixed_mask, bool moving_mask)
     ask(stage, &stage->tables, stage->table_floats * sizeof(float), "tables of joint histograms");
     ask(stage, &stage->partial, partials * sizeof(float), "partial sums");
     ask(stage, &stage->sums, CLV_LINEAR_BATCH * CLV_AFFINE_MOST_SUMS * sizeof(float), "sums");
-    /* The metric's image is looked at on all levels; windows, which rank starts, on all but the finest. */
+    /* The metric's image and robust weights are looked at on all levels; windows, which rank starts, on all
+     * but the finest. */
     const clv_metric_row *metric = clv_metric_find(stage->metric), *windows = clv_metric_find(CLVOX_METRIC_LNCC);
-    const clv_linear_level *fine_level = &stage->level[clv_metric_by_image(metric) ? 0 : 1];
+    const bool robust = run->options->robust;
+    const clv_linear_level *fine_level = &stage->level[clv_metric_by_image(metric) || robust ? 0 : 1];
     size_t larger = voxels(&fine_level->fixed_grid);
     if (voxels(&fine_level->moving_grid) > larger)
         larger = voxels(&fine_level->moving_grid);
@@ -350,8 +352,8 @@ static void plan(clv_linear_stage *stage, bool fixed_mask, bool moving_mask)
     if (clv_metric_by_image(metric))
         own = metric->scratch(fine_size, clv_metric_parameter(metric, run->options, true), false, false);
     ask(stage, &stage->terms, (own > terms ? own : terms) * sizeof(float), "scratch of the metric");
-    if (metric->detail || run->options->robust) {
-        for (int k = 1; k <= 2; k++) {
+    if (metric->detail || robust) {
+        for (int k = robust ? 0 : 1; k <= 2; k++) {
             clv_linear_level *detail = &stage->level[CLV_LINEAR_DETAIL + k];
             *detail = stage->level[k];
             for (int c = 0; c < clv_shown_channels(run); c++) {

@@ -9,10 +9,10 @@
 #include "register/metric/metric.h"
 #include "register/register.h"
 
-/* CLV_LINEAR_DETAIL + k: level k, 1 or 2, of locally normalised images. */
+/* CLV_LINEAR_DETAIL + k: level k, at most 2, of locally normalised images. */
 enum {
     CLV_LINEAR_LEVELS = 4,
-    CLV_LINEAR_DETAIL = 3,
+    CLV_LINEAR_DETAIL = CLV_LINEAR_LEVELS,
     CLV_LINEAR_BATCH = 128,
     LINEAR_SEARCH_BINS = 16,
     CLV_LINEAR_TURNS = 173
@@ -51,7 +51,7 @@ typedef struct clv_linear_stage {
     clv_registration *run;
     clvox_metric metric;
     int bins;
-    clv_linear_level level[CLV_LINEAR_LEVELS + 2];
+    clv_linear_level level[CLV_LINEAR_LEVELS + 3];
     clv_buffer *fixed_masks[CLV_LINEAR_LEVELS], *moving_masks[CLV_LINEAR_LEVELS];
     clv_linear_shape fixed, moving;
     bool detailed; /* level CLV_LINEAR_DETAIL + 1 has been filled, and is what a state was refined by */
@@ -59,7 +59,7 @@ typedef struct clv_linear_stage {
     bool thin;             /* an image of one slice: no rotation out of its plane is known */
     double thin_axis[3];   /* its normal in the fixed world */
     double center[3], radius;
-    clv_request own[2 * (CLV_MAX_CHANNELS + 1) * (CLV_LINEAR_LEVELS + 2) + 13 + 2 * CLV_MAX_CHANNELS];
+    clv_request own[2 * (CLV_MAX_CHANNELS + 1) * (CLV_LINEAR_LEVELS + 3) + 13 + 2 * CLV_MAX_CHANNELS];
     int own_count;
     clv_buffer *maps[2], *counts, *tables, *partial, *sums; /* of a batch; maps: of either side */
     clv_buffer *of_pairs[2][CLV_MAX_CHANNELS];              /* sums of pairs of values, by side and channel */
@@ -168,7 +168,7 @@ int clv_linear_settle(clv_linear_stage *stage, int level, clvox_metric metric, c
 int clv_linear_refine_detail(clv_linear_stage *stage, const clv_linear_state *start, clv_linear_state *states,
                              int count, bool *done);
 
-/* Improves a state by the detail of level 1, where samples that differ count less (robust.c).
+/* Improves a state by the detail of levels 1 and 0, where samples that differ count less (robust.c).
  * CLVOX_ERROR_DATA: the images are not of one contrast. */
 int clv_linear_refine_robust(clv_linear_stage *stage, clv_linear_state *state);
 

@@ -16,9 +16,9 @@
 /* Bins of the absolute residuals from 0 to 1. */
 enum { BINS = 1024 };
 
-/* The standard deviation of normal residuals by their median, and Tukey's constant, in these: 95 percent
+/* The standard deviation of normal residuals by their median, and Tukey's constant, in these: 80 percent
  * of the efficiency of least squares where nothing differs. */
-static const double BY_MEDIAN = 1.4826, TUKEY = 4.685;
+static const double BY_MEDIAN = 1.4826, TUKEY = 3.14;
 
 /* Half a bin at least, which interpolation alone leaves. */
 static double median_of(const int counts[BINS])
@@ -68,18 +68,19 @@ end:
     return status;
 }
 
-int clv_linear_refine_robust(clv_linear_stage *stage, clv_linear_state *state)
+/* Weights and map in turn, by the detail of level k. */
+static int climb(clv_linear_stage *stage, int k, clv_linear_state *state)
 {
     enum { ROUNDS = 40, STEPS = 2 };
     static const double NEAR = 5e-4; /* voxels: the end */
     int status = CLVOX_OK;
-    clv_linear_level *level = &stage->level[CLV_LINEAR_DETAIL + 1];
+    clv_linear_level *level = &stage->level[CLV_LINEAR_DETAIL + k];
     clv_linear_state trial = *state, before;
     const clv_linear_climb climb = {
-        {CLV_LINEAR_DETAIL + 1, CLVOX_METRIC_NCC, 8, stage->run->options->linear}, STEPS, NEAR * level->mm};
-    CLV_TRY(clv_linear_localise(stage, 1, NARROW, state));
+        {CLV_LINEAR_DETAIL + k, CLVOX_METRIC_NCC, 8, stage->run->options->linear}, STEPS, NEAR * level->mm};
+    CLV_TRY(clv_linear_localise(stage, k, NARROW, state));
     CLV_TRY(clv_linear_evaluate(stage, &climb.measure, &trial, 1, false));
-    if (!(trial.value > SAME_CONTRAST)) {
+    if (k && !(trial.value > SAME_CONTRAST)) { /* of finer detail noise hides more */
         status = clvox_fail(CLVOX_ERROR_DATA,
                             "the images correlate too little (r^2 %.2f) to tell by their values what "
                             "differs: leave the robust linear part out, or give images of one contrast",
@@ -102,4 +103,11 @@ int clv_linear_refine_robust(clv_linear_stage *stage, clv_linear_state *state)
 end:
     level->weights[0] = level->weights[1] = NULL;
     return status;
+}
+
+/* Coarse detail leads there; what differs is told from its surroundings by fine detail alone. */
+int clv_linear_refine_robust(clv_linear_stage *stage, clv_linear_state *state)
+{
+    int status = climb(stage, 1, state);
+    return status < 0 ? status : climb(stage, 0, state);
 }
