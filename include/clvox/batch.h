@@ -97,8 +97,6 @@ typedef struct clvox_pairs_options {
      * lengths are read again by each pair's voxels, and an earlier result is known by them. NULL: none. */
     const char *const *given;
     const char *preset;      /* its name; NULL: "default" */
-    const char *names;       /* a table of the labels' names for volumes and pages: columns label (or index),
-                                name; NULL: none */
     const char *folder;      /* of the outputs; or */
     const char *derivatives; /* a folder of BIDS derivatives, with names made from the moving images' */
     const char *space;       /* with it, the name of the fixed images' space; NULL: from their names */
@@ -247,6 +245,8 @@ typedef struct clvox_segment_list_options {
     size_t size; /* of this struct, as clvox_segment_list_defaults sets it */
     const clvox_segment_options *segment; /* without progress; NULL: the defaults */
     const char *atlases;     /* a table of at most CLVOX_SEGMENT_ATLASES: columns image, labels, mask */
+    const char *names;       /* a table of the labels' names for volumes and pages: columns label (or index),
+                                name; NULL: none */
     const char *folder;      /* of the outputs; or */
     const char *derivatives; /* a folder of BIDS derivatives, with names made from the heads' */
     const char *summary;     /* a file; NULL: summary.tsv in the folder (of derivatives, in its logs) */
