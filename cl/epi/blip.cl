@@ -23,7 +23,6 @@
 
 /* Of functions that are given constants, or local memory, whose result a driver may lose otherwise. */
 #define INLINED __attribute__((always_inline)) static inline
-#define SHARED __kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1)))
 
 #if WIDE == 8
 typedef float8 real;
@@ -313,8 +312,9 @@ static inline real blip_sample(__global const float *image, __global const float
 
 /* maps: 13 floats an image. terms: five volumes. Sums: of the squared differences from the mean, and the
  * bending of f. */
-SHARED void blip_terms(__global const float *images, __global const float *maps, int count, int axis, grid g,
-                       __global const float *f, __global float *terms, __global float *partial)
+__kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1)))
+void blip_terms(__global const float *images, __global const float *maps, int count, int axis, grid g,
+                __global const float *f, __global float *terms, __global float *partial)
 {
     __local float cell[2 * CELLS];
     const int4 size = g.size;
@@ -363,8 +363,9 @@ SHARED void blip_terms(__global const float *images, __global const float *maps,
 }
 
 /* Image k, modulated; NaN where M x lies beside it. */
-SHARED void blip_image(__global const float *images, __global const float *maps, int k, int axis, int4 size,
-                       __global const float *f, __global float *out)
+__kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1)))
+void blip_image(__global const float *images, __global const float *maps, int k, int axis, int4 size,
+                __global const float *f, __global float *out)
 {
     const int n = size.x * size.y * size.z;
     const int2 rows = share(size.y * size.z, 1);
@@ -382,7 +383,8 @@ SHARED void blip_image(__global const float *images, __global const float *maps,
 }
 
 /* f += tilt (x, y, z, 1). */
-SHARED void blip_tilt(float4 tilt, int4 size, __global float *f)
+__kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1)))
+void blip_tilt(float4 tilt, int4 size, __global float *f)
 {
     const int2 rows = share(size.y * size.z, 1);
     EACH_OF_ROWS(size, rows.x, rows.y)
@@ -424,8 +426,9 @@ INLINED real operator_at(const equations *on, int i, int x, int y, int z, const 
 }
 
 /* Sum: of v out. */
-SHARED void blip_operator(__global const float *terms, int axis, __global const float *v, float lambda,
-                          grid g, __global float *out, __global float *partial)
+__kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1)))
+void blip_operator(__global const float *terms, int axis, __global const float *v, float lambda, grid g,
+                   __global float *out, __global float *partial)
 {
     __local float cell[CELLS];
     const equations on = {terms, v, lambda, axis, g};
@@ -472,10 +475,11 @@ INLINED real diagonal_at(const equations *on, int i, int x, int y, int z, const 
 
 /* Where conjugate gradients begin: residual, the negative gradient at f, one over the diagonal, their
  * product, and a step and its directions of 0. Sum: of residual times scaled. */
-SHARED void blip_descent(__global const float *terms, int axis, __global const float *f, float lambda, grid g,
-                         __global float *residual, __global float *inverse, __global float *scaled,
-                         __global float *direction, __global float *along, __global float *step,
-                         __global float *partial)
+__kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1)))
+void blip_descent(__global const float *terms, int axis, __global const float *f, float lambda, grid g,
+                  __global float *residual, __global float *inverse, __global float *scaled,
+                  __global float *direction, __global float *along, __global float *step,
+                  __global float *partial)
 {
     __local float cell[CELLS];
     const equations on = {terms, f, lambda, axis, g};
@@ -503,10 +507,11 @@ SHARED void blip_descent(__global const float *terms, int axis, __global const f
  * last one, w = rz / (zw - b rz / last w): direction = scaled + b direction, along = product + b along, step
  * += w direction, residual -= w along, scaled = residual inverse. state: rz and w of every turn. Sum: of
  * residual times scaled. */
-SHARED void blip_advance(__global float *state, int turn, __global const float *rz, __global const float *zw,
-                         __global const float *product, __global const float *inverse,
-                         __global float *scaled, __global float *direction, __global float *along,
-                         __global float *step, __global float *residual, int n, __global float *partial)
+__kernel __attribute__((reqd_work_group_size(TILE_X, 1, 1)))
+void blip_advance(__global float *state, int turn, __global const float *rz, __global const float *zw,
+                  __global const float *product, __global const float *inverse, __global float *scaled,
+                  __global float *direction, __global float *along, __global float *step,
+                  __global float *residual, int n, __global float *partial)
 {
     __local float cell[CELLS];
     const int2 part = share(n, GROUP_X);

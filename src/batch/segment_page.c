@@ -13,8 +13,8 @@ static void put_verdict(clvox_report *page, const clvox_segment_work *w, const c
     char text[160], labels[48] = "";
     if (w->labels)
         snprintf(labels, sizeof labels, "%d label%s and ", w->labels, w->labels == 1 ? "" : "s");
-    snprintf(text, sizeof text, "%s%s brain of %.0f ml, from %d of %d atlases.", labels, w->labels ? "a" : "A",
-             w->brain_ml, w->result.atlases, cJSON_GetArraySize(cJSON_GetObjectItem(log, "atlases")));
+    snprintf(text, sizeof text, "%s%s brain of %.0f ml, from %d of %d atlases.", labels,
+             w->labels ? "a" : "A", w->brain_ml, w->result.atlases, cJSON_GetArraySize(cJSON_GetObjectItem(log, "atlases")));
     clvox_page_verdict(page, text);
 }
 

@@ -133,7 +133,8 @@ static int label_list(command *cli, request *r)
     char message[2048], *head = NULL;
     cli_bar bar;
     clvox_segment_rows *rows = NULL;
-    clvox_segment_list_options o = {.size = sizeof o, .segment = &r->options, .atlases = r->atlases, .names = r->names,
+    clvox_segment_list_options o = {.size = sizeof o, .segment = &r->options, .atlases = r->atlases,
+                                    .names = r->names,
                                     .folder = r->prefix, .derivatives = r->derivatives,
                                     .summary = r->summary, .no_clobber = cli->no_clobber, .jobs = r->jobs,
                                     .log = cli_bar_hear, .progress = cli_bar_stage, .user = &bar};
@@ -173,8 +174,7 @@ int cmd_segment(command *cli, int argc, char **argv)
         {"atlases", 0, CLI_TEXT, &r.atlases, "LIST",
          "table of the atlases: columns image, labels and, if there are, mask", .basic = true},
         {"names", 0, CLI_TEXT, &r.names, "TABLE",
-         "names of the labels for the table of volumes and the page: columns label (or index) and name, .tsv "
-         "or .csv",
+         "names of the labels: columns label (or index), name",
          .basic = true},
         {"output", 'o', CLI_PREFIX, &r.prefix, "PREFIX", "prefix of the output files", .basic = true},
         {"bids-derivatives", 0, CLI_FOLDER, &r.derivatives, "DIR",
