@@ -13,8 +13,9 @@ static void put_verdict(clvox_report *page, const clvox_segment_work *w, const c
     char text[160], labels[48] = "";
     if (w->labels)
         snprintf(labels, sizeof labels, "%d label%s and ", w->labels, w->labels == 1 ? "" : "s");
+    const int most = cJSON_GetArraySize(cJSON_GetObjectItem(log, "atlases"));
     snprintf(text, sizeof text, "%s%s brain of %.0f ml, from %d of %d atlases.", labels,
-             w->labels ? "a" : "A", w->brain_ml, w->result.atlases, cJSON_GetArraySize(cJSON_GetObjectItem(log, "atlases")));
+             w->labels ? "a" : "A", w->brain_ml, w->result.atlases, most);
     clvox_page_verdict(page, text);
 }
 

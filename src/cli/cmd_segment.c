@@ -134,8 +134,7 @@ static int label_list(command *cli, request *r)
     cli_bar bar;
     clvox_segment_rows *rows = NULL;
     clvox_segment_list_options o = {.size = sizeof o, .segment = &r->options, .atlases = r->atlases,
-                                    .names = r->names,
-                                    .folder = r->prefix, .derivatives = r->derivatives,
+                                    .names = r->names, .folder = r->prefix, .derivatives = r->derivatives,
                                     .summary = r->summary, .no_clobber = cli->no_clobber, .jobs = r->jobs,
                                     .log = cli_bar_hear, .progress = cli_bar_stage, .user = &bar};
     CLI_TRY(clvox_segment_rows_read(r->list, &o, &rows));
