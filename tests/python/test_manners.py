@@ -242,28 +242,6 @@ def work(_):
         return clvox.filter.gaussian(clvox.phantom.image("ball", (9, 8, 7)), 2).data.sum()
     except RuntimeError as error:
         return str(error)
-@case("everything public says its types")
-def hints():
-    assert os.path.exists(os.path.join(BUILD, "src/python/clvox/py.typed"))
-    seen = 0
-    for module in (clvox, clvox.ants, clvox.filter, clvox.phantom, clvox.surface, clvox.tensor):
-        for name, thing in vars(module).items():
-            if name.startswith("_") or not (thing.__module__ == module.__name__ if module is not clvox and
-                                            hasattr(thing, "__module__") else name in clvox.__all__):
-                continue
-            functions = [thing] if inspect.isfunction(thing) else []
-            if inspect.isclass(thing):
-                functions = [f.fget if isinstance(f, property) else f for n, f in vars(thing).items()
-                             if n != "struct" and (n == "__init__" or not n.startswith("_"))
-                             and (inspect.isfunction(f) or isinstance(f, property))]
-            for function in functions:
-                seen += 1
-                known = typing.get_type_hints(function)
-                missing = [p for p in inspect.signature(function).parameters if p not in known and p != "self"]
-                assert not missing and ("return" in known or function.__name__ == "__init__"), (name, function, missing)
-    assert seen > 40, seen
-
-
 if __name__ == "__main__":
     mine = work(0)
     for way in sys.argv[1:]:
