@@ -362,6 +362,16 @@ static void mif_without_a_transform_is_centred(void **state)
     clvox_volume_destroy(&v);
 }
 
+static void mif_is_scaled(void **state)
+{
+    (void)state;
+    clvox_volume *v = reads(text_file(
+        "s.mif", MIF3 "layout: +0,+1,+2\nscaling: 3,2\nfile: . 99\nEND\n   ", 6));
+    for (int i = 0; i < 6; i++) /* offset and factor */
+        assert_that(v->data[i] == (float)(3 + 2 * (i + 1)), "%d: %g", i, (double)v->data[i]);
+    clvox_volume_destroy(&v);
+}
+
 static void mif_that_is_damaged_is_refused(void **state)
 {
     (void)state;
@@ -742,6 +752,7 @@ int main(void)
     test_case(more_voxels_than_are_counted_are_refused_by_every_format,
               "more voxels than 2^31 / 3 are refused by every format before they are unpacked");
     test_case(mif_without_a_transform_is_centred, "MIF: strides, and the place without a transform");
+    test_case(mif_is_scaled, "MIF: offset and factor of its values");
     test_case(mif_that_is_damaged_is_refused, "MIF: what is damaged is refused with its reason");
     test_case(a_header_names_files_in_its_folder_only, "NRRD, MIF: a header names files in its folder only");
     return test_run("volume formats", tear_down);
