@@ -19,7 +19,7 @@ bool clv_pocl_is_known(const clvox_device_limits *limits)
     if (sscanf(limits->driver, "%d.%d", &major, &minor) != 2)
         return false;
     const int version = 10 * major + minor;
-    return minor < 10 && ((version >= 31 && version <= 50) || version == 60 || version == 71);
+    return minor < 10 && ((version >= 31 && version <= 50) || version == 60);
 }
 
 /* ---- its folder --------------------------------------------------------------- */
@@ -76,16 +76,21 @@ static bool hindered(char *why, size_t room)
     return true;
 }
 
-/* In PyPI's 3.0-rc2 linear interpolation by rows is off by whole values (tests/op/field/test_warp.c). 3.1 and later
- * are right. */
+/* In PyPI's 3.0-rc2 linear interpolation by rows is off by whole values (tests/op/field/test_warp.c). In
+ * Debian's 7.1, with LLVM 21, Fourier transforms are off by orders of magnitude
+ * (tests/op/fluid/test_fourier.c), so that LDDMM does not move, and MP-PCA ends the program; other operations
+ * are right. 3.1 to 6.0 are right. */
 static bool faulty(const clvox_device_limits *limits, char *why, size_t room)
 {
-    if (strcmp(limits->driver, "3.0-rc2") != 0)
-        return false;
-    snprintf(why, room,
-             "PoCL %.20s, of PyPI's pocl-binary-distribution, has wrong kernels; take another release",
-             limits->driver);
-    return true;
+    const bool old = !strcmp(limits->driver, "3.0-rc2"), late = !strncmp(limits->driver, "7.1", 3);
+    if (old)
+        snprintf(why, room,
+                 "PoCL %.20s, of PyPI's pocl-binary-distribution, has wrong kernels; take another release",
+                 limits->driver);
+    if (late)
+        snprintf(why, room, "PoCL %.20s gives wrong Fourier transforms; take one from 3.1 to 6.0",
+                 limits->driver);
+    return old || late;
 }
 
 /* ---- its compiler ---------------------------------------------------------------- */

@@ -2,7 +2,7 @@
 /* Contexts of PoCL that run the same kernel at a time. PoCL loads a kernel anew for a wider grid than all
  * before, but finds it again, to count who uses it, by its name and work-group alone: with two loaded, each
  * in use by a context, one gives back what the other took, and PoCL ends the program (3.1 and 5.0:
- * `found->ref_count > 0'; 6.0 and 7.1 load at the same times and give back what was taken). So where PoCL
+ * `found->ref_count > 0'; 6.0 loads at the same times and gives back what was taken). So where PoCL
  * loads a kernel, no other context runs that kernel meanwhile. Other versions may load at other times: with
  * them contexts run one kernel at a time. Kernels that libraries launch (clFFT, VkFFT) take no turns. */
 #ifndef CLV_RUNTIME_POCL_TURNS_H
