@@ -213,14 +213,19 @@ static inline real spread(real before, real here, real after, line l)
     return 0.5f * (select(-here, before, BEFORE(l, 1)) - select(-here, after, AFTER(l, 1)));
 }
 
-/* The squared second difference. */
-static inline real bend_along(five v, line l)
+/* The squared second difference, or half the derivative of all of them. */
+static inline real bend_along(five v, line l, const int squared)
 {
     const real second = (v.low - v.here) + (v.high - v.here);
-    return ONLY(BEFORE(l, 1) & AFTER(l, 1), second * second);
+    const whole both = BEFORE(l, 1) & AFTER(l, 1);
+    return squared ? ONLY(both, second * second)
+                   : ONLY(BEFORE(l, 2), (v.low2 - v.low) + (v.here - v.low)) - ONLY(both, 2.0f * second) +
+                         ONLY(AFTER(l, 2), (v.high2 - v.high) + (v.here - v.high));
 }
 
-INLINED real bend_at(__global const float *v, int i, int x, int y, int z, grid g, const int inner)
+/* The same over the three axes, in mm. */
+INLINED real bend_at(__global const float *v, int i, int x, int y, int z, grid g, const int squared,
+                     const int inner)
 {
     const float4 h = g.inverse * g.inverse * g.inverse * g.inverse;
     const line lx = line_along(0, x, y, z, g.size), ly = line_along(1, x, y, z, g.size),
@@ -229,27 +234,8 @@ INLINED real bend_at(__global const float *v, int i, int x, int y, int z, grid g
     five_along(&vx, v, i, lx, g.size.w, inner);
     five_along(&vy, v, i, ly, g.size.w, inner);
     five_along(&vz, v, i, lz, g.size.w, inner);
-    return h.x * bend_along(vx, lx) + h.y * bend_along(vy, ly) + h.z * bend_along(vz, lz);
-}
-
-/* Half the derivative of the bending. */
-static inline real bending_along(five v, line l)
-{
-    return ONLY(BEFORE(l, 2), (v.low2 - v.low) + (v.here - v.low)) -
-           ONLY(BEFORE(l, 1) & AFTER(l, 1), 2.0f * ((v.low - v.here) + (v.high - v.here))) +
-           ONLY(AFTER(l, 2), (v.high2 - v.high) + (v.here - v.high));
-}
-
-INLINED real bending_at(__global const float *v, int i, int x, int y, int z, grid g, const int inner)
-{
-    const float4 h = g.inverse * g.inverse * g.inverse * g.inverse;
-    const line lx = line_along(0, x, y, z, g.size), ly = line_along(1, x, y, z, g.size),
-               lz = line_along(2, x, y, z, g.size);
-    five vx, vy, vz;
-    five_along(&vx, v, i, lx, g.size.w, inner);
-    five_along(&vy, v, i, ly, g.size.w, inner);
-    five_along(&vz, v, i, lz, g.size.w, inner);
-    return h.x * bending_along(vx, lx) + h.y * bending_along(vy, ly) + h.z * bending_along(vz, lz);
+    return h.x * bend_along(vx, lx, squared) + h.y * bend_along(vy, ly, squared) +
+           h.z * bend_along(vz, lz, squared);
 }
 
 /* By how much of a voxel's own value that is. */
@@ -355,7 +341,7 @@ void blip_terms(__global const float *images, __global const float *maps, int co
         put(ONLY(all, bb), terms + i + 4 * n, left);
         apart += ONLY(all, II);
         const real bend =
-            INNER(i, size) ? bend_at(f, i, x, y, z, g, 1) : bend_at(f, i, x, y, z, g, 0);
+            INNER(i, size) ? bend_at(f, i, x, y, z, g, 1, 1) : bend_at(f, i, x, y, z, g, 1, 0);
         bending += ONLY(COLUMNS(x) < (whole)(size.x), bend);
     }
     const real sum[2] = {apart, bending};
@@ -422,7 +408,7 @@ INLINED real operator_at(const equations *on, int i, int x, int y, int z, const 
                look(ab, i + l.step, n, inner) * e.high);
     const real here = muladd(look(bb, i, n, inner), rise, mixed * e.here);
     return muladd(look(aa, i, n, inner), e.here, mixed * rise) + spread(low, here, high, l) +
-           on->lambda * bending_at(on->v, i, x, y, z, on->g, inner);
+           on->lambda * bend_at(on->v, i, x, y, z, on->g, 0, inner);
 }
 
 /* Sum: of v out. */
@@ -452,7 +438,7 @@ INLINED real gradient_at(const equations *on, int i, int x, int y, int z, const 
     const line l = line_along(on->axis, x, y, z, on->g.size);
     return look(on->terms, i, n, inner) +
            spread(look(Ib, i - l.step, n, inner), look(Ib, i, n, inner), look(Ib, i + l.step, n, inner), l) +
-           on->lambda * bending_at(on->v, i, x, y, z, on->g, inner);
+           on->lambda * bend_at(on->v, i, x, y, z, on->g, 0, inner);
 }
 
 /* The diagonal of the operator. */

@@ -36,6 +36,11 @@ int clv_missing(const char *function, const char *names, const void *const *give
     return clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: %.*s is NULL", function, (int)strcspn(names, ","), names);
 }
 
+int clv_out_of_memory(void)
+{
+    return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+}
+
 const char *clvox_message(void)
 {
     return message;

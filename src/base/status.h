@@ -25,4 +25,7 @@
     } while (0)
 int clv_missing(const char *function, const char *names, const void *const *given, size_t count);
 
+/* Returns CLVOX_ERROR_MEMORY, and says so. */
+int clv_out_of_memory(void);
+
 #endif

@@ -6,6 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/status.h"
+
+int clv_text_copy(const char *from, char **out)
+{
+    *out = from ? strdup(from) : NULL;
+    return from && !*out ? clv_out_of_memory() : CLVOX_OK;
+}
+
 static bool make_room(clv_text *to, size_t more)
 {
     if (to->failed)

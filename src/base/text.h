@@ -8,6 +8,9 @@
 
 #include "clvox/status.h"
 
+/* A copy for the caller to free; from NULL: NULL. CLVOX_ERROR_MEMORY. */
+int clv_text_copy(const char *from, char **out);
+
 /* {0} is empty. data ends with a 0 that length does not count; the caller frees
  * it. Once failed (no memory), nothing more is added. */
 typedef struct clv_text {

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/options.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "batch/places.h"
 #include "batch/rows.h"
 #include "clvox/clvox.h"
@@ -18,11 +19,6 @@
 #include "clvox/command/table.h"
 #include "clvox/files.h"
 #include "runtime/device/host.h"
-
-static int out_of_memory(void)
-{
-    return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-}
 
 void clvox_apply_list_defaults(clvox_apply_list_options *options)
 {
@@ -38,12 +34,6 @@ typedef struct making {
     const clvox_apply_list_options *options;
 } making;
 
-static int copy(const char *from, char **out)
-{
-    *out = from ? strdup(from) : NULL;
-    return from && !*out ? out_of_memory() : CLVOX_OK;
-}
-
 /* Appends an image; messages begin with where. */
 static int add(making *m, const char *where, const clvox_apply_row *from)
 {
@@ -54,7 +44,7 @@ static int add(making *m, const char *where, const clvox_apply_row *from)
     const int transforms = own ? from->transforms : o->transforms;
     clvox_apply_row *longer = reallocarray(m->rows->row, (size_t)m->rows->count + 1, sizeof *longer), *one;
     if (!longer)
-        return out_of_memory();
+        return clv_out_of_memory();
     m->rows->row = longer;
     one = &longer[m->rows->count++];
     *one = (clvox_apply_row){.state = CLVOX_PAIR_WAITING};
@@ -62,16 +52,16 @@ static int add(making *m, const char *where, const clvox_apply_row *from)
         return clvox_fail(CLVOX_ERROR_FORMAT, "%s: a row needs an input and an output", where);
     if (!from->reference && !o->reference)
         return clvox_fail(CLVOX_ERROR_FORMAT, "%s: there is no reference; name one for all by -r", where);
-    CLV_TRY(copy(from->input, &one->input));
-    CLV_TRY(copy(from->output, &one->output));
-    CLV_TRY(copy(from->reference ? from->reference : o->reference, &one->reference));
+    CLV_TRY(clv_text_copy(from->input, &one->input));
+    CLV_TRY(clv_text_copy(from->output, &one->output));
+    CLV_TRY(clv_text_copy(from->reference ? from->reference : o->reference, &one->reference));
     if (transforms > CLVOX_MAX_WORDS)
         return clvox_fail(CLVOX_ERROR_FORMAT, "%s: more than %d transforms in a row", where, CLVOX_MAX_WORDS);
     one->transform = calloc((size_t)transforms + 1, sizeof *one->transform);
     if (!one->transform)
-        return out_of_memory();
+        return clv_out_of_memory();
     for (; one->transforms < transforms; one->transforms++)
-        CLV_TRY(copy(transform[one->transforms], &one->transform[one->transforms]));
+        CLV_TRY(clv_text_copy(transform[one->transforms], &one->transform[one->transforms]));
 end:
     return status;
 }
@@ -82,14 +72,14 @@ static int split_transforms(const char *table, const char *field, char *out[CLVO
     int status = CLVOX_OK;
     char *text = strdup(field), *rest = text;
     if (!text)
-        return out_of_memory();
+        return clv_out_of_memory();
     for (char *word; status >= 0 && *count <= CLVOX_MAX_WORDS && (word = strsep(&rest, ";"));) {
         const bool bracket = *word == '[';
         char *path = *word ? clvox_table_path(table, word + bracket) : NULL;
         if (path && asprintf(&out[*count], "%s%s", bracket ? "[" : "", path) < 0)
             out[*count] = NULL;
         if (*word && (!path || !out[*count]))
-            status = out_of_memory();
+            status = clv_out_of_memory();
         else
             *count += *word != 0;
         free(path);
@@ -156,7 +146,7 @@ static int begin(making *m, const char *table)
     if (status < 0)
         return status;
     m->rows = calloc(1, sizeof *m->rows);
-    return m->rows ? copy(table, &m->rows->list) : out_of_memory();
+    return m->rows ? clv_text_copy(table, &m->rows->list) : clv_out_of_memory();
 }
 
 static int finish(making *m, int status, clvox_apply_rows **out)
@@ -460,7 +450,7 @@ int clvox_apply_list(clvox_apply_rows *rows, const clvox_apply_list_options *opt
     CLV_GIVEN(rows, options, context);
     CLV_HOST_THREADS(context);
     cJSON *log = cJSON_CreateObject();
-    const int status = log ? clvox_apply_list_logged(rows, options, context, log) : out_of_memory();
+    const int status = log ? clvox_apply_list_logged(rows, options, context, log) : clv_out_of_memory();
     cJSON_Delete(log);
     return status;
 }

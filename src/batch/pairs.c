@@ -10,16 +10,12 @@
 
 #include "base/options.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "batch/pair.h"
 #include "batch/places.h"
 #include "clvox/command/bids.h"
 #include "clvox/command/derivative.h"
 #include "clvox/command/table.h"
-
-static int out_of_memory(void)
-{
-    return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-}
 
 const char *clvox_pair_state_name(clvox_pair_state state)
 {
@@ -50,12 +46,6 @@ typedef struct making {
     clvox_register_options registration;
 } making;
 
-static int copy(const char *from, char **out)
-{
-    *out = from ? strdup(from) : NULL;
-    return from && !*out ? out_of_memory() : CLVOX_OK;
-}
-
 /* The names of its files, and those that it writes. */
 static int name_files(const making *m, clvox_pair *one)
 {
@@ -66,18 +56,18 @@ static int name_files(const making *m, clvox_pair *one)
     one->names = calloc(1, sizeof *one->names);
     one->file = calloc(CLVOX_PAIR_ENDS, sizeof *one->file);
     if (!one->names || !one->file)
-        return out_of_memory();
+        return clv_out_of_memory();
     CLV_TRY(clvox_pair_names_make(&inputs, one->names));
     if (m->options->derivatives) {
         free(one->output);
         clvox_bids_ending(clvox_pair_path(one->names, CLVOX_PAIR_WARPED, path), "", stem);
-        CLV_TRY(copy(stem, &one->output));
+        CLV_TRY(clv_text_copy(stem, &one->output));
     }
     clv_pair_ends(one, m->options, &m->registration, ends);
     for (const clvox_end *e = ends; e->end; e++)
         if (e->written) {
             snprintf(path, sizeof path, "%s%s", one->names->prefix, e->end);
-            CLV_TRY(copy(path, &one->file[one->files]));
+            CLV_TRY(clv_text_copy(path, &one->file[one->files]));
             one->files++;
         }
 end:
@@ -92,7 +82,7 @@ static int add(making *m, const char *where, const clvox_pair *from)
     const clvox_pairs_options *o = m->options;
     clvox_pair *longer = reallocarray(l->pair, (size_t)l->count + 1, sizeof *longer), *one;
     if (!longer)
-        return out_of_memory();
+        return clv_out_of_memory();
     l->pair = longer;
     one = &l->pair[l->count++];
     *one = (clvox_pair){.metric_before = NAN, .metric_after = NAN, .ncc = NAN, .folded = NAN, .seconds = NAN};
@@ -101,11 +91,11 @@ static int add(making *m, const char *where, const clvox_pair *from)
                           o->derivatives ? "" : ", and an output");
     if (!o->derivatives)
         CLV_TRY(clv_places_prefix(o->folder, where, from->output, &one->output));
-    CLV_TRY(copy(from->fixed, &one->fixed));
-    CLV_TRY(copy(from->moving, &one->moving));
-    CLV_TRY(copy(from->fixed_mask ? from->fixed_mask : o->fixed_mask, &one->fixed_mask));
-    CLV_TRY(copy(from->moving_mask ? from->moving_mask : o->moving_mask, &one->moving_mask));
-    CLV_TRY(copy(from->labels ? from->labels : o->labels, &one->labels));
+    CLV_TRY(clv_text_copy(from->fixed, &one->fixed));
+    CLV_TRY(clv_text_copy(from->moving, &one->moving));
+    CLV_TRY(clv_text_copy(from->fixed_mask ? from->fixed_mask : o->fixed_mask, &one->fixed_mask));
+    CLV_TRY(clv_text_copy(from->moving_mask ? from->moving_mask : o->moving_mask, &one->moving_mask));
+    CLV_TRY(clv_text_copy(from->labels ? from->labels : o->labels, &one->labels));
     status = name_files(m, one);
 end:
     return status;
@@ -123,7 +113,7 @@ static int read_row(void *user, int line, const char *const *field)
         if (k != OUTPUT && field[k] && *field[k] && strcmp(field[k], "n/a") != 0) {
             file[k] = clvox_table_path(m->pairs->list, field[k]);
             if (!file[k])
-                status = out_of_memory();
+                status = clv_out_of_memory();
         }
     const clvox_pair one = {.fixed = file[FIXED],
                             .moving = file[MOVING],
@@ -182,17 +172,17 @@ static int begin(making *m, const char *table)
     m->registration = clv_pairs_registration(o);
     m->pairs = calloc(1, sizeof *m->pairs);
     if (!m->pairs)
-        return out_of_memory();
-    CLV_TRY(copy(table, &m->pairs->list));
+        return clv_out_of_memory();
+    CLV_TRY(clv_text_copy(table, &m->pairs->list));
     snprintf(folder, sizeof folder, o->derivatives ? "%s/logs" : "%s",
              o->derivatives ? o->derivatives : o->folder);
     if (o->shards)
         snprintf(part, sizeof part, "_shard-%d-of-%d", o->shard, o->shards);
     snprintf(path, sizeof path, "%s/summary%s.tsv", folder, part);
-    CLV_TRY(copy(o->summary ? o->summary : path, &m->pairs->summary));
+    CLV_TRY(clv_text_copy(o->summary ? o->summary : path, &m->pairs->summary));
     snprintf(path, sizeof path, "%s/summary%s.html", folder, part);
     if (o->report)
-        CLV_TRY(copy(path, &m->pairs->page));
+        CLV_TRY(clv_text_copy(path, &m->pairs->page));
 end:
     return status;
 }

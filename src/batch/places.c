@@ -15,11 +15,6 @@ typedef struct clv_place_output {
     const char *called;
 } output;
 
-static int out_of_memory(void)
-{
-    return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-}
-
 int clv_places_prefix(const char *folder, const char *where, const char *typed, char **out)
 {
     char prefix[PATH_MAX];
@@ -30,7 +25,7 @@ int clv_places_prefix(const char *folder, const char *where, const char *typed, 
     while (prefix[length - 1] == '_' && prefix[length - 2] != '/')
         prefix[--length] = 0;
     *out = strdup(prefix);
-    return *out ? CLVOX_OK : out_of_memory();
+    return *out ? CLVOX_OK : clv_out_of_memory();
 }
 
 int clv_places_input(clv_places *p, const char *path)
@@ -40,7 +35,7 @@ int clv_places_input(clv_places *p, const char *path)
         return CLVOX_OK;
     longer = reallocarray(p->input, (size_t)p->inputs + 1, sizeof *longer);
     if (!longer)
-        return out_of_memory();
+        return clv_out_of_memory();
     p->input = longer;
     p->input[p->inputs++] = info;
     return CLVOX_OK;
@@ -50,11 +45,11 @@ int clv_places_output(clv_places *p, const char *path, const char *called)
 {
     output *longer = reallocarray(p->output, (size_t)p->outputs + 1, sizeof *longer), *one;
     if (!longer)
-        return out_of_memory();
+        return clv_out_of_memory();
     p->output = longer;
     one = &p->output[p->outputs++];
     *one = (output){.path = strdup(path), .place = clv_place(path), .called = called};
-    return one->path && one->place ? CLVOX_OK : out_of_memory();
+    return one->path && one->place ? CLVOX_OK : clv_out_of_memory();
 }
 
 static int by_name(const void *a, const void *b)

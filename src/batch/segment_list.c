@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/options.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "batch/logs.h"
 #include "batch/places.h"
 #include "batch/rows.h"
@@ -19,11 +20,6 @@
 #include "clvox/command/segment.h"
 #include "clvox/command/table.h"
 #include "clvox/files.h"
-
-static int out_of_memory(void)
-{
-    return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-}
 
 void clvox_segment_list_defaults(clvox_segment_list_options *options)
 {
@@ -39,19 +35,13 @@ typedef struct making {
     const clvox_segment_list_options *options;
 } making;
 
-static int copy(const char *from, char **out)
-{
-    *out = from ? strdup(from) : NULL;
-    return from && !*out ? out_of_memory() : CLVOX_OK;
-}
-
 /* Names are made again where they are needed: they take much room. For free. */
 static int name_files(const clvox_segment_rows *l, const clvox_segment_list_options *o,
                       const clvox_segment_row *one, clvox_segment_names **out)
 {
     *out = malloc(sizeof **out);
     if (!*out)
-        return out_of_memory();
+        return clv_out_of_memory();
     const bool labelled = l->atlases->atlas[0].file[CLVOX_LABELLED_LABELS] != NULL;
     return clvox_segment_names_make(one->image, o->derivatives ? NULL : one->output, o->derivatives, labelled,
                                     *out);
@@ -64,10 +54,10 @@ static int list_files(const clvox_segment_names *n, clvox_segment_row *one)
     int status = CLVOX_OK;
     one->file = calloc(CLVOX_SEGMENT_ENDS, sizeof *one->file);
     if (!one->file)
-        return out_of_memory();
+        return clv_out_of_memory();
     for (const clvox_end *e = n->ends; e->end && status >= 0; e++) {
         snprintf(path, sizeof path, "%s%s", n->prefix, e->end);
-        if (e->written && (status = copy(path, &one->file[one->files])) >= 0)
+        if (e->written && (status = clv_text_copy(path, &one->file[one->files])) >= 0)
             one->files++;
     }
     return status;
@@ -83,21 +73,21 @@ static int add(making *m, const char *where, const clvox_segment_row *from)
     clvox_segment_names *names = NULL;
     clvox_segment_row *longer = reallocarray(l->row, (size_t)l->count + 1, sizeof *longer), *one;
     if (!longer)
-        return out_of_memory();
+        return clv_out_of_memory();
     l->row = longer;
     one = &l->row[l->count++];
     *one = (clvox_segment_row){.brain_ml = NAN, .seconds = NAN};
     if (!from->image || (!o->derivatives && !from->output))
         return clvox_fail(CLVOX_ERROR_FORMAT, "%s: a head needs an image%s", where,
                           o->derivatives ? "" : " and an output");
-    CLV_TRY(copy(from->image, &one->image));
+    CLV_TRY(clv_text_copy(from->image, &one->image));
     if (!o->derivatives)
         CLV_TRY(clv_places_prefix(o->folder, where, from->output, &one->output));
     CLV_TRY(name_files(l, o, one, &names));
     CLV_TRY(list_files(names, one));
     if (o->derivatives) {
         snprintf(path, sizeof path, "%s%s", names->prefix, names->stem);
-        CLV_TRY(copy(path, &one->output));
+        CLV_TRY(clv_text_copy(path, &one->output));
         status = clvox_derivative_check(o->derivatives, one->image);
     }
 end:
@@ -152,11 +142,11 @@ static int begin(making *m, const char *table)
                           o->atlases ? "a folder for its outputs" : "a table of atlases");
     m->rows = calloc(1, sizeof *m->rows);
     if (!m->rows)
-        return out_of_memory();
-    CLV_TRY(copy(table, &m->rows->list));
+        return clv_out_of_memory();
+    CLV_TRY(clv_text_copy(table, &m->rows->list));
     snprintf(path, sizeof path, o->derivatives ? "%s/logs/summary.tsv" : "%s/summary.tsv",
              o->derivatives ? o->derivatives : o->folder);
-    CLV_TRY(copy(o->summary ? o->summary : path, &m->rows->summary));
+    CLV_TRY(clv_text_copy(o->summary ? o->summary : path, &m->rows->summary));
     if (o->names)
         CLV_TRY(clvox_label_names_check(o->names));
     status = clvox_labelled_read(o->atlases, &m->rows->atlases);

@@ -232,7 +232,7 @@ int clvox_segment_solve(clvox_context *ctx, const clvox_segment_options *o, clvo
     CLV_TRY(add_all(s, atlases, log, hearer));
     CLV_TRY(clvox_segment_end(s, &w->result));
     CLV_TRY(measure(w));
-    if (w->names)
+    if (w->names && w->result.labels)
         CLV_TRY(clvox_label_names_read(w->names, w->measure, w->labels, &w->name));
     record(w, log);
 end:

@@ -213,6 +213,9 @@ int cli_report_measures(command *cli, clvox_volume *const maps[CLVOX_MEASURES], 
  * gradients of `path` turned round or exchanged. */
 int cli_check_directions(command *cli, const char *path, clvox_volume *const maps[CLVOX_MEASURES]);
 void cli_log_output(command *cli, const char *path);
+
+/* Logs and prints how many rows of a list ended in each state. noun: "pairs". */
+void cli_tell_rows(command *cli, const char *noun, const int count[CLVOX_PAIR_FAILED + 1]);
 /* Writes the log to path ("-": standard output). */
 int cli_write_log(command *cli, const char *path);
 

@@ -118,13 +118,7 @@ static void tell(command *cli, const clvox_segment_rows *rows)
         count[rows->row[i].state]++;
     if (rows->summary_written)
         cli_log_output(cli, rows->summary);
-    cJSON *to = cJSON_AddObjectToObject(cli->log, "result");
-    cJSON_AddNumberToObject(to, "heads", rows->count);
-    cJSON_AddNumberToObject(to, "done", count[CLVOX_PAIR_DONE]);
-    cJSON_AddNumberToObject(to, "present", count[CLVOX_PAIR_PRESENT]);
-    cJSON_AddNumberToObject(to, "failed", count[CLVOX_PAIR_FAILED]);
-    cli_print(cli, "%-20s %d done, %d present, %d failed\n", "heads", count[CLVOX_PAIR_DONE],
-              count[CLVOX_PAIR_PRESENT], count[CLVOX_PAIR_FAILED]);
+    cli_tell_rows(cli, "heads", count);
 }
 
 static int label_list(command *cli, request *r)

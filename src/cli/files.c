@@ -154,6 +154,20 @@ void cli_log_output(command *cli, const char *path)
     cli_remark(cli, 1, "wrote %s\n", path);
 }
 
+void cli_tell_rows(command *cli, const char *noun, const int count[CLVOX_PAIR_FAILED + 1])
+{
+    cJSON *to = cJSON_AddObjectToObject(cli->log, "result");
+    int all = 0;
+    for (int i = 0; i <= CLVOX_PAIR_FAILED; i++)
+        all += count[i];
+    cJSON_AddNumberToObject(to, noun, all);
+    cJSON_AddNumberToObject(to, "done", count[CLVOX_PAIR_DONE]);
+    cJSON_AddNumberToObject(to, "present", count[CLVOX_PAIR_PRESENT]);
+    cJSON_AddNumberToObject(to, "failed", count[CLVOX_PAIR_FAILED]);
+    cli_print(cli, "%-20s %d done, %d present, %d failed\n", noun, count[CLVOX_PAIR_DONE],
+              count[CLVOX_PAIR_PRESENT], count[CLVOX_PAIR_FAILED]);
+}
+
 int cli_write_volume(command *cli, const clvox_volume *volume, const char *path)
 {
     int status = clvox_volume_write(volume, path);

@@ -35,7 +35,8 @@ exits 1 clvox segment -i a_fixed.nii.gz --atlases lost.tsv -o none -q; says 'non
 
 begin "masks alone, and derivatives"
 printf 'image\tmask\na_moving.nii.gz\ta_moving_labels.nii.gz\n' > brains.tsv
-exits 0 clvox segment -i sub-01_T1w.nii.gz --atlases brains.tsv --preset quick --bids-derivatives out -q; quiet
+printf 'label\tname\n1\tfirst shell\n' > names.tsv
+exits 0 clvox segment -i sub-01_T1w.nii.gz --atlases brains.tsv --names names.tsv --preset quick --bids-derivatives out -q; quiet
 for name in desc-brain_mask.nii.gz desc-brain_mask.json desc-confidence_probseg.nii.gz; do exists out/sub-01/anat/sub-01_$name; done
 exists out/dataset_description.json; absent out/sub-01/anat/sub-01_dseg.nii.gz
 exits 0 clvox segment -i sub-01_T1w.nii.gz --atlases atlases.tsv --preset quick --bids-derivatives out -q
@@ -62,6 +63,8 @@ json log/l.json 'j["result"] == {"heads": 2, "done": 1, "present": 1, "failed": 
 exits 1 clvox segment $list --method majority --no-clobber; says 'exists, and --no-clobber keeps it'
 rm out/list/gone_mask.nii.gz; touch few.tsv
 exits 0 clvox segment $list; prints '1 done, 1 present, 0 failed'
+exits 0 clvox segment $list --names names.tsv; prints '2 done, 0 present, 0 failed'
+grep -q "^1${tab}first shell${tab}" out/list/deep/a_volumes.tsv || complain "the label has no name"
 printf 'image\nsub-01_T1w.nii.gz\n' > bids.tsv
 exits 0 clvox segment --list bids.tsv --atlases brains.tsv --preset quick --bids-derivatives listed -q; quiet
 for name in sub-01/anat/sub-01_desc-brain_mask.json sub-01/figures/sub-01_desc-segment.html logs/sub-01_desc-segment.json logs/summary.tsv; do

@@ -33,13 +33,7 @@ static void tell(command *cli, const clvox_apply_rows *rows, const char *summary
     }
     if (rows->summary_written)
         cli_log_output(cli, summary);
-    cJSON *to = cJSON_AddObjectToObject(cli->log, "result");
-    cJSON_AddNumberToObject(to, "images", rows->count);
-    cJSON_AddNumberToObject(to, "done", count[CLVOX_PAIR_DONE]);
-    cJSON_AddNumberToObject(to, "present", count[CLVOX_PAIR_PRESENT]);
-    cJSON_AddNumberToObject(to, "failed", count[CLVOX_PAIR_FAILED]);
-    cli_print(cli, "%-20s %d done, %d present, %d failed\n", "images", count[CLVOX_PAIR_DONE],
-              count[CLVOX_PAIR_PRESENT], count[CLVOX_PAIR_FAILED]);
+    cli_tell_rows(cli, "images", count);
 }
 
 int cli_apply_list(command *cli, const char *list, clvox_apply_list_options *o)

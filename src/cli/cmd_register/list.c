@@ -92,13 +92,7 @@ static void tell(command *cli, const clvox_pairs *pairs)
         cli_log_output(cli, pairs->summary);
     if (pairs->page_written)
         cli_log_output(cli, pairs->page);
-    cJSON *to = cJSON_AddObjectToObject(cli->log, "result");
-    cJSON_AddNumberToObject(to, "pairs", pairs->count);
-    cJSON_AddNumberToObject(to, "done", count[CLVOX_PAIR_DONE]);
-    cJSON_AddNumberToObject(to, "present", count[CLVOX_PAIR_PRESENT]);
-    cJSON_AddNumberToObject(to, "failed", count[CLVOX_PAIR_FAILED]);
-    cli_print(cli, "%-20s %d done, %d present, %d failed\n", "pairs", count[CLVOX_PAIR_DONE],
-              count[CLVOX_PAIR_PRESENT], count[CLVOX_PAIR_FAILED]);
+    cli_tell_rows(cli, "pairs", count);
 }
 
 int cli_register_list(command *cli, const cli_register_request *r, const clvox_register_options *registration,

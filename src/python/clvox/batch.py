@@ -59,20 +59,22 @@ def _pair(row: Any) -> Pair:
                 if row.suspicions else [])
 
 
-def _made(pairs: Any, struct: Any, found: Any) -> None:
+def _listed(rows: Any, struct: Any, found: Any, verb: str, noun: str, keys: Sequence[str], row_type: Any, read: Any, make: Any) -> None:
     """The list of a table, or of dictionaries and sequences."""
-    if isinstance(pairs, (str, os.PathLike)):
-        call(lib.clvox_pairs_read, os.fsencode(pairs), struct, found)
+    if isinstance(rows, (str, os.PathLike)):
+        call(read, os.fsencode(rows), struct, found)
         return
-    rows = (_abi.clvox_pair * max(len(pairs), 1))()
-    for row, pair in zip(rows, pairs):
-        pair = pair if isinstance(pair, dict) else dict(zip(_FILES, pair))
-        strange = [key for key in pair if key not in _FILES]
+    made = (row_type * max(len(rows), 1))()
+    for to, row in zip(made, rows):
+        row = dict(row) if isinstance(row, dict) else dict(zip(keys, row))
+        strange = [key for key in row if key not in keys]
         if strange:
-            raise Error(f"register_list: a pair has no {strange[0]}; it has {', '.join(_FILES)}", kind=TypeError)
-        for key, path in pair.items():
-            setattr(row, key, _text(path))
-    call(lib.clvox_pairs_make, rows, len(pairs), struct, found)
+            raise Error(f"{verb}: {noun} has no {strange[0]}; it has {', '.join(keys)}", kind=TypeError)
+        if "transforms" in keys:
+            to.transform, to.transforms = _words(row.pop("transforms", ()))
+        for key, path in row.items():
+            setattr(to, key, _text(path))
+    call(make, made, len(rows), struct, found)
 
 
 def _contexts(context: Union[Context, Contexts, None]) -> Any:
@@ -130,7 +132,7 @@ def register_list(pairs: Union[Path, Sequence[Union[Sequence[Path], Dict[str, Pa
     struct.no_picture, struct.report, struct.strict, struct.no_clobber = not picture, report, strict, not clobber
     struct.jobs, struct.dry_run = jobs, dry_run
     found = ctypes.POINTER(_abi.clvox_pairs)()
-    _made(pairs, struct, found)
+    _listed(pairs, struct, found, "register_list", "a pair", _FILES, _abi.clvox_pair, lib.clvox_pairs_read, lib.clvox_pairs_make)
     try:
         handles, count = _contexts(context)
         try:
@@ -165,23 +167,6 @@ def _words(transforms: Any) -> Any:
     return (ctypes.c_char_p * max(len(found), 1))(*found), len(found)
 
 
-def _rows(images: Any, struct: Any, found: Any) -> None:
-    """The list of a table, or of dictionaries and sequences."""
-    if isinstance(images, (str, os.PathLike)):
-        call(lib.clvox_apply_rows_read, os.fsencode(images), struct, found)
-        return
-    rows = (_abi.clvox_apply_row * max(len(images), 1))()
-    for row, image in zip(rows, images):
-        image = dict(image) if isinstance(image, dict) else dict(zip(_ROW, image))
-        strange = [key for key in image if key not in _ROW]
-        if strange:
-            raise Error(f"apply_list: an image has no {strange[0]}; it has {', '.join(_ROW)}", kind=TypeError)
-        row.transform, row.transforms = _words(image.pop("transforms", ()))
-        for key, path in image.items():
-            setattr(row, key, _text(path))
-    call(lib.clvox_apply_rows_make, rows, len(images), struct, found)
-
-
 def apply_list(images: Union[Path, Sequence[Union[Sequence[Any], Dict[str, Any]]]], reference: Optional[Path] = None,
                transforms: Any = (), *, interp: str = "auto", outside: float = 0.0, frame: Optional[int] = None,
                forward: Optional[str] = None, summary: Optional[Path] = None, jobs: int = 0, progress: Watcher = None,
@@ -202,7 +187,8 @@ def apply_list(images: Union[Path, Sequence[Union[Sequence[Any], Dict[str, Any]]
     if forward is not None:
         struct.forward, struct.landing = 1, word("CLVOX_LANDING_", forward, "forward")
     found = ctypes.POINTER(_abi.clvox_apply_rows)()
-    _rows(images, struct, found)
+    _listed(images, struct, found, "apply_list", "an image", _ROW, _abi.clvox_apply_row, lib.clvox_apply_rows_read,
+            lib.clvox_apply_rows_make)
     try:
         try:
             callback.call(lib.clvox_apply_list, found, struct, context_or_own(context))
@@ -235,22 +221,6 @@ class Labelled(Result):
     seconds: float
 
 
-def _heads(heads: Any, struct: Any, found: Any) -> None:
-    """The list of a table, or of dictionaries and sequences."""
-    if isinstance(heads, (str, os.PathLike)):
-        call(lib.clvox_segment_rows_read, os.fsencode(heads), struct, found)
-        return
-    rows = (_abi.clvox_segment_row * max(len(heads), 1))()
-    for row, head in zip(rows, heads):
-        head = head if isinstance(head, dict) else dict(zip(_HEAD, head))
-        strange = [key for key in head if key not in _HEAD]
-        if strange:
-            raise Error(f"segment_list: a head has no {strange[0]}; it has {', '.join(_HEAD)}", kind=TypeError)
-        for key, path in head.items():
-            setattr(row, key, _text(path))
-    call(lib.clvox_segment_rows_make, rows, len(heads), struct, found)
-
-
 @with_options("segment")
 def segment_list(heads: Union[Path, Sequence[Union[Sequence[Path], Dict[str, Path]]]], atlases: Path, folder: Optional[Path] = None, *,
                  names: Optional[Path] = None, derivatives: Optional[Path] = None, summary: Optional[Path] = None,
@@ -262,8 +232,8 @@ def segment_list(heads: Union[Path, Sequence[Union[Sequence[Path], Dict[str, Pat
     heads: a table with the columns image and output; or a list of dictionaries or sequences of these. atlases: a table with the columns
     image, labels and mask. names: a table of the labels' names. folder: of the outputs. derivatives: instead of it, a folder of BIDS
     derivatives. summary: the table of the outcome (None: summary.tsv in the folder). clobber: False: a head of which a file is there
-    fails. jobs: heads written at once beside each that is labelled (0: the threads, at most 4). context: with Contexts several devices share the heads. progress: called with a
-    Step; what it raises stops, and the same call then goes on. True: a bar on standard error.
+    fails. jobs: heads written at once beside each that is labelled (0: the threads, at most 4). context: with Contexts several devices
+    share the heads. progress: called with a Step; what it raises stops, and the same call then goes on. True: a bar on standard error.
     Returns a Labelled for each; of those that failed the message says why."""
     how = _abi.clvox_segment_options()
     lib.clvox_segment_defaults(how)
@@ -272,7 +242,8 @@ def segment_list(heads: Union[Path, Sequence[Union[Sequence[Path], Dict[str, Pat
     struct = sized(_abi.clvox_segment_list_options, segment=ctypes.pointer(how), atlases=_text(atlases), names=_text(names), folder=_text(folder),
                    derivatives=_text(derivatives), summary=_text(summary), no_clobber=not clobber, jobs=jobs, progress=callback.pointer)
     found = ctypes.POINTER(_abi.clvox_segment_rows)()
-    _heads(heads, struct, found)
+    _listed(heads, struct, found, "segment_list", "a head", _HEAD, _abi.clvox_segment_row, lib.clvox_segment_rows_read,
+            lib.clvox_segment_rows_make)
     try:
         handles, count = _contexts(context)
         try:
