@@ -337,10 +337,15 @@ typedef struct job {
     clvox_apply_work work;
 } job;
 
+static clvox_pair_state *state_of(void *list, int row)
+{
+    return &((work *)list)->rows->row[row].state;
+}
+
 static void *begin_image(void *list, int row, clvox_context *ctx, clv_run *run)
 {
     work *w = list;
-    job *j = w->rows->row[row].state == CLVOX_PAIR_WAITING ? calloc(1, sizeof *j) : NULL;
+    job *j = calloc(1, sizeof *j);
     (void)run;
     if (j)
         *j = (job){.list = w, .row = &w->rows->row[row], .ctx = ctx};
@@ -418,6 +423,7 @@ int clvox_apply_list_logged(clvox_apply_rows *l, const clvox_apply_list_options 
                            .count = l->count,
                            .waiting = find_present(&w, ctx),
                            .jobs = o->jobs,
+                           .state = state_of,
                            .begin = begin_image,
                            .read = read_image,
                            .solve = resample_image,

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "batch/pair.h"
 #include "batch/places.h"
+#include "batch/share.h"
 #include "clvox/command/bids.h"
 #include "clvox/command/derivative.h"
 #include "clvox/command/table.h"
@@ -160,35 +161,29 @@ end:
 static int begin(making *m, const char *table)
 {
     const clvox_pairs_options *o = m->options;
-    char path[PATH_MAX + 64], folder[PATH_MAX], part[48] = "";
+    const clv_shard shard = {o->shard, o->shards};
     int status = clv_options_sized(o, sizeof *o);
     if (status < 0)
         return status;
     if (!o->folder && !o->derivatives)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "a list of pairs needs a folder for its outputs");
-    if (o->shards < 0 || o->shard < (o->shards > 0) || o->shard > o->shards)
-        return clvox_fail(CLVOX_ERROR_ARGUMENT, "shard %d of %d: the parts of a list are counted from 1",
-                          o->shard, o->shards);
+    CLV_TRY(clv_shard_check(shard));
     m->registration = clv_pairs_registration(o);
     m->pairs = calloc(1, sizeof *m->pairs);
     if (!m->pairs)
         return clv_out_of_memory();
     CLV_TRY(clv_text_copy(table, &m->pairs->list));
-    snprintf(folder, sizeof folder, o->derivatives ? "%s/logs" : "%s",
-             o->derivatives ? o->derivatives : o->folder);
-    if (o->shards)
-        snprintf(part, sizeof part, "_shard-%d-of-%d", o->shard, o->shards);
-    snprintf(path, sizeof path, "%s/summary%s.tsv", folder, part);
-    CLV_TRY(clv_text_copy(o->summary ? o->summary : path, &m->pairs->summary));
-    snprintf(path, sizeof path, "%s/summary%s.html", folder, part);
+    CLV_TRY(o->summary ? clv_text_copy(o->summary, &m->pairs->summary)
+                       : clv_shard_summary(shard, o->folder, o->derivatives, ".tsv", &m->pairs->summary));
     if (o->report)
-        CLV_TRY(clv_text_copy(path, &m->pairs->page));
+        CLV_TRY(clv_shard_summary(shard, o->folder, o->derivatives, ".html", &m->pairs->page));
 end:
     return status;
 }
 
-static void free_pair(clvox_pair *one)
+static void free_pair(void *row)
 {
+    clvox_pair *one = row;
     char *text[] = {one->fixed,  one->moving, one->fixed_mask, one->moving_mask,
                     one->labels, one->output, one->message,    one->suspicions};
     for (size_t k = 0; k < sizeof text / sizeof *text; k++)
@@ -199,18 +194,6 @@ static void free_pair(clvox_pair *one)
     if (one->names)
         clvox_pair_names_free(one->names);
     free(one->names);
-}
-
-/* Neighbours in a list are often alike and take as long: a shard has every shards-th pair. */
-static void keep_shard(clvox_pairs *l, const clvox_pairs_options *o)
-{
-    int kept = 0;
-    for (int i = 0; o->shards && i < l->count; i++)
-        if (i % o->shards == o->shard - 1)
-            l->pair[kept++] = l->pair[i];
-        else
-            free_pair(&l->pair[i]);
-    l->count = o->shards ? kept : l->count;
 }
 
 static int finish(making *m, int status, clvox_pairs **out)
@@ -225,7 +208,8 @@ static int finish(making *m, int status, clvox_pairs **out)
     if (status < 0)
         clvox_pairs_destroy(&m->pairs);
     else
-        keep_shard(m->pairs, m->options);
+        m->pairs->count = clv_shard_keep((clv_shard){m->options->shard, m->options->shards}, m->pairs->pair,
+                                         sizeof *m->pairs->pair, m->pairs->count, free_pair);
     *out = m->pairs;
     return status;
 }

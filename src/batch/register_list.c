@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Many pairs in one process, as rows of a list. */
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/options.h"
 #include "base/status.h"
@@ -29,7 +24,7 @@ typedef struct work {
     clvox_register_options registration;
     const cJSON *head;
     const clvox_context *first;
-    int waiting, elsewhere; /* elsewhere: pairs that other processes make */
+    int waiting;
     clv_rows rows;
 } work;
 
@@ -38,7 +33,6 @@ typedef struct job {
     clv_pair pair;
     clvox_pair *row;
     const work *work;
-    int claim; /* the file that tells other processes that this one makes the pair */
 } job;
 
 /* ---- what is there already ----------------------------------------------- */
@@ -96,8 +90,10 @@ static void take_result(clvox_pair *one, const cJSON *log)
 }
 
 /* Whether the pair's log is of this run's options and inputs. */
-static bool is_present(const work *w, clvox_pair *one)
+static bool is_present(void *list, int row)
 {
+    const work *w = list;
+    clvox_pair *one = &w->pairs->pair[row];
     char path[PATH_MAX], *key = key_of(w, one);
     clvox_pair_path(one->names, CLVOX_PAIR_LOG, path);
     cJSON *log = key ? clv_log_complete(path, "pair", key, w->options->any_device) : NULL;
@@ -106,47 +102,6 @@ static bool is_present(const work *w, clvox_pair *one)
     cJSON_Delete(log);
     cJSON_free(key);
     return log != NULL;
-}
-
-/* ---- other processes ------------------------------------------------------ */
-
-enum { UNCLAIMED = -1, TAKEN = -2 };
-
-static void claim_path(const clvox_pair *one, char path[PATH_MAX])
-{
-    char log[PATH_MAX];
-    snprintf(path, PATH_MAX, "%.*s.claim", PATH_MAX - 8, clvox_pair_path(one->names, CLVOX_PAIR_LOG, log));
-}
-
-/* Keeps other processes that have the same list from making a pair, on this machine and on those that share
- * the folder. The file's lock counts: it goes with the process, however that ends. TAKEN: another one has it;
- * UNCLAIMED: there can be no such file here, which the pair's own files will say, or no lock. */
-static int claim_pair(const clvox_pair *one)
-{
-    char path[PATH_MAX];
-    struct stat held, there;
-    claim_path(one, path);
-    for (;;) {
-        const int file = clvox_folders_make(path) < 0 ? -1 : open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0666);
-        const int locked = file < 0 ? -1 : flock(file, LOCK_EX | LOCK_NB), why = errno;
-        if (!locked && !fstat(file, &held) && !stat(path, &there) && held.st_ino == there.st_ino)
-            return file;
-        if (file >= 0)
-            close(file);
-        if (locked)
-            return file >= 0 && why == EWOULDBLOCK ? TAKEN : UNCLAIMED;
-        /* Its last owner has removed it meanwhile. */
-    }
-}
-
-static void leave_pair(const clvox_pair *one, int file)
-{
-    char path[PATH_MAX];
-    if (file < 0)
-        return;
-    claim_path(one, path);
-    unlink(path);
-    close(file);
 }
 
 /* ---- one pair ------------------------------------------------------------ */
@@ -173,41 +128,30 @@ static int save_pair(void *user)
     return clv_pair_save(&((job *)user)->pair);
 }
 
-static job *job_of(const work *w, clvox_pair *one, clvox_context *ctx, clv_run *run)
+static clvox_pair_state *state_of(void *list, int row)
 {
+    return &((work *)list)->pairs->pair[row].state;
+}
+
+static void claimed(void *list, int row, char log[PATH_MAX])
+{
+    clvox_pair_path(((work *)list)->pairs->pair[row].names, CLVOX_PAIR_LOG, log);
+}
+
+static void *begin_pair(void *list, int row, clvox_context *ctx, clv_run *run)
+{
+    const work *w = list;
     job *j = calloc(1, sizeof *j);
     if (!j)
         return NULL;
-    j->row = one;
+    j->row = &w->pairs->pair[row];
     j->work = w;
-    j->pair = (clv_pair){.row = one, .options = w->options, .ctx = ctx, .look = clv_rows_look, .user = run};
+    j->pair = (clv_pair){.row = j->row, .options = w->options, .ctx = ctx, .look = clv_rows_look, .user = run};
     j->pair.work.options = w->registration;
     j->pair.log = cJSON_Duplicate(w->head, true);
-    char *key = key_of(w, one);
+    char *key = key_of(w, j->row);
     cJSON_AddStringToObject(j->pair.log, "pair", key ? key : "");
     cJSON_free(key);
-    return j;
-}
-
-/* Takes a pair that waits, if no other process has it or has made it by now. */
-static void *begin_pair(void *list, int row, clvox_context *ctx, clv_run *run)
-{
-    work *w = list;
-    clvox_pair *one = &w->pairs->pair[row];
-    job *j = NULL;
-    if (one->state != CLVOX_PAIR_WAITING)
-        return NULL;
-    const int claim = claim_pair(one);
-    if (claim == TAKEN)
-        w->elsewhere++;
-    else if (is_present(w, one))
-        one->state = CLVOX_PAIR_PRESENT;
-    else
-        j = job_of(w, one, ctx, run);
-    if (j)
-        j->claim = claim;
-    else
-        leave_pair(one, claim);
     return j;
 }
 
@@ -224,29 +168,10 @@ static void end_pair(void *user, int status, const char *message)
         clv_rows_say(&j->work->rows, 1, "%s: failed: %s", j->row->output, message);
     }
     clv_pair_free(&j->pair);
-    leave_pair(j->row, j->claim);
     free(j);
 }
 
 /* ---- the run ------------------------------------------------------------- */
-
-static int solve_all(work *w, clvox_context *const *contexts, int count)
-{
-    int waiting = 0, status = clv_rows_make(&w->rows, contexts, count);
-    if (status < 0 || clvox_files_full())
-        return status;
-    for (int i = 0; i < w->pairs->count; i++) {
-        clvox_pair *one = &w->pairs->pair[i];
-        if (one->state == CLVOX_PAIR_WAITING && w->elsewhere && is_present(w, one))
-            one->state = CLVOX_PAIR_PRESENT;
-        waiting += one->state == CLVOX_PAIR_WAITING;
-    }
-    if (waiting > w->elsewhere)
-        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
-    if (waiting)
-        clv_rows_say(&w->rows, 1, "%d pairs are with other processes that have this list", waiting);
-    return CLVOX_OK;
-}
 
 static void print_summary(FILE *to, const void *what)
 {
@@ -287,7 +212,7 @@ static void find_present(work *w)
         clvox_pair *one = &w->pairs->pair[i];
         free(one->message); /* of the run before */
         one->message = NULL;
-        one->state = is_present(w, one) ? CLVOX_PAIR_PRESENT : CLVOX_PAIR_WAITING;
+        one->state = is_present(w, i) ? CLVOX_PAIR_PRESENT : CLVOX_PAIR_WAITING;
         if (one->state == CLVOX_PAIR_PRESENT && w->options->strict && one->suspicions && *one->suspicions)
             fail(one, "the result looks wrong; the files were written, look at them");
         w->waiting += one->state == CLVOX_PAIR_WAITING;
@@ -320,6 +245,9 @@ int clvox_register_list(clvox_pairs *l, const clvox_pairs_options *o, clvox_cont
                         .count = l->count,
                         .waiting = w.waiting,
                         .jobs = o->jobs,
+                        .state = state_of,
+                        .claimed = claimed,
+                        .present = is_present,
                         .begin = begin_pair,
                         .read = read_pair,
                         .solve = solve_pair,
@@ -333,7 +261,7 @@ int clvox_register_list(clvox_pairs *l, const clvox_pairs_options *o, clvox_cont
         goto end;
     CLV_TRY(clvox_folders_make(l->summary));
     sweep(&w);
-    status = solve_all(&w, contexts, count);
+    status = clv_rows_make(&w.rows, contexts, count);
     CLV_TRY(clv_rows_close(&w.rows, status, l->summary, print_summary, &l->summary_written));
     if (l->page)
         CLV_TRY(clv_pairs_page(l, o, head));

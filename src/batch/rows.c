@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "batch/rows.h"
 
-#include <limits.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -9,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "batch/share.h"
 #include "clvox/command/table.h"
 #include "clvox/files.h"
 #include "clvox/threads.h"
@@ -19,6 +19,7 @@ enum { ENOUGH_JOBS = 4 }; /* compressing takes longer than a device needs for sm
 typedef struct step {
     const clv_rows *rows;
     void *job;
+    int row, claim;
     int (*what)(void *job);
     int threads; /* that write its files: those of all devices write side by side */
     pthread_t thread;
@@ -32,7 +33,7 @@ struct clv_run {
     const clv_rows *rows;
     int contexts;
     pthread_mutex_t lock; /* guards the ones below, and callbacks */
-    int next, begun;
+    int next, begun, elsewhere; /* elsewhere: rows that other processes make */
     double fraction;
     char stage[64];
     atomic_bool stopped;
@@ -125,6 +126,24 @@ static void wait_for(step *s)
     s->apart = false;
 }
 
+static int claim(const clv_rows *r, int row)
+{
+    char log[PATH_MAX];
+    if (!r->claimed)
+        return CLV_CLAIM_NONE;
+    r->claimed(r->list, row, log);
+    return clv_claim_take(log);
+}
+
+static void leave(const clv_rows *r, int row, int claim)
+{
+    char log[PATH_MAX];
+    if (claim < 0)
+        return;
+    r->claimed(r->list, row, log);
+    clv_claim_leave(log, claim);
+}
+
 static void finish(step **at)
 {
     step *s = *at;
@@ -132,29 +151,52 @@ static void finish(step **at)
         return;
     wait_for(s);
     s->rows->end(s->job, s->status, s->message);
+    leave(s->rows, s->row, s->claim);
     free(s);
     *at = NULL;
 }
 
 /* ---- the run ----------------------------------------------------------------- */
 
+/* Takes a row that waits, if no other process has it or has made it by now. */
+static void *take_row(const solver *v, int row, int *claimed)
+{
+    clv_run *run = v->run;
+    const clv_rows *r = run->rows;
+    void *job = NULL;
+    if (*r->state(r->list, row) != CLVOX_PAIR_WAITING)
+        return NULL;
+    *claimed = claim(r, row);
+    if (*claimed == CLV_CLAIM_TAKEN)
+        run->elsewhere++;
+    else if (r->present && r->present(r->list, row))
+        *r->state(r->list, row) = CLVOX_PAIR_PRESENT;
+    else
+        job = r->begin(r->list, row, v->ctx, run);
+    if (!job)
+        leave(r, row, *claimed);
+    return job;
+}
+
 /* The next row that waits, being read; NULL: there is none. */
 static step *next_step(const solver *v)
 {
     clv_run *run = v->run;
     void *job = NULL;
+    int claimed = CLV_CLAIM_NONE;
     step *s = calloc(1, sizeof *s);
     if (!s)
         return NULL;
     pthread_mutex_lock(&run->lock);
     while (!job && run->next < run->rows->count)
-        job = run->rows->begin(run->rows->list, run->next++, v->ctx, run);
+        job = take_row(v, run->next++, &claimed);
+    const int row = run->next - 1;
     pthread_mutex_unlock(&run->lock);
     if (!job) {
         free(s);
         return NULL;
     }
-    *s = (step){.rows = run->rows, .job = job};
+    *s = (step){.rows = run->rows, .job = job, .row = row, .claim = claimed};
     s->threads = (clvox_threads() + run->contexts - 1) / run->contexts;
     begin(s, run->rows->read);
     return s;
@@ -205,6 +247,24 @@ int clv_rows_check(clvox_context *const *contexts, int count)
     return CLVOX_OK;
 }
 
+/* What became of the rows that other processes have. */
+static int settle(const clv_run *run)
+{
+    const clv_rows *r = run->rows;
+    int waiting = 0;
+    for (int i = 0; i < r->count; i++) {
+        clvox_pair_state *state = r->state(r->list, i);
+        if (*state == CLVOX_PAIR_WAITING && run->elsewhere && r->present(r->list, i))
+            *state = CLVOX_PAIR_PRESENT;
+        waiting += *state == CLVOX_PAIR_WAITING;
+    }
+    if (waiting > run->elsewhere)
+        return clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+    if (waiting)
+        clv_rows_say(r, 1, "%d %ss are with other processes that have this list", waiting, r->noun);
+    return CLVOX_OK;
+}
+
 int clv_rows_make(const clv_rows *rows, clvox_context *const *contexts, int count)
 {
     int started = 1;
@@ -224,7 +284,9 @@ int clv_rows_make(const clv_rows *rows, clvox_context *const *contexts, int coun
         pthread_join(solvers[i].thread, NULL);
     free(solvers);
     pthread_mutex_destroy(&run.lock);
-    return run.stopped ? clvox_fail(CLVOX_ERROR_STOPPED, "interrupted") : CLVOX_OK;
+    if (run.stopped)
+        return clvox_fail(CLVOX_ERROR_STOPPED, "interrupted");
+    return clvox_files_full() ? CLVOX_OK : settle(&run);
 }
 
 int clv_rows_close(const clv_rows *r, int status, const char *path,

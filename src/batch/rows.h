@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rows of a list, from files to files: while a device solves one, its next is read and its last ones are
- * written. */
+ * written. Processes that have the same list at a time share its rows. */
 #ifndef CLV_BATCH_ROWS_H
 #define CLV_BATCH_ROWS_H
 
+#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 
+#include "clvox/batch.h"
 #include "clvox/device.h"
 
 enum { CLV_ROWS_JOBS = 64 }; /* at most so many are written at once */
@@ -18,8 +21,12 @@ typedef struct clv_rows {
     void *list;       /* for begin */
     int count, waiting;
     int jobs; /* rows that are written at once beside each device; 0: the threads, at most 4 */
-    /* Makes what the steps of a row take; NULL: the row is not to be made, or there is no memory. One thread
-     * at a time. */
+    clvox_pair_state *(*state)(void *list, int row); /* rows that wait are made */
+    /* Writes the path of a row's log, for the claim on it, and says whether another process has made the row
+     * by now. NULL, both: the list is this process's alone. One thread at a time, as begin. */
+    void (*claimed)(void *list, int row, char log[PATH_MAX]);
+    bool (*present)(void *list, int row);
+    /* Makes what the steps of a row take; NULL: there is no memory. */
     void *(*begin)(void *list, int row, clvox_context *context, clv_run *run);
     int (*read)(void *job);  /* by a thread of its own */
     int (*solve)(void *job); /* by the thread of the device */
@@ -36,8 +43,8 @@ typedef struct clv_rows {
  * complete. */
 int clv_rows_check(clvox_context *const *contexts, int count);
 
-/* Makes the rows on all contexts. CLVOX_OK also where rows failed or a disk is full, CLVOX_ERROR_STOPPED
- * where progress said so. */
+/* Makes the rows that wait on all contexts. What another process makes still waits afterwards, or is present.
+ * CLVOX_OK also where rows failed or a disk is full, CLVOX_ERROR_STOPPED where progress said so. */
 int clv_rows_make(const clv_rows *rows, clvox_context *const *contexts, int count);
 
 /* A clvox_progress for solving: user is the run. Hears whether it goes on. */

@@ -14,6 +14,7 @@
 #include "batch/logs.h"
 #include "batch/places.h"
 #include "batch/rows.h"
+#include "batch/share.h"
 #include "clvox/command/derivative.h"
 #include "clvox/command/label_names.h"
 #include "clvox/command/record.h"
@@ -133,25 +134,36 @@ end:
 static int begin(making *m, const char *table)
 {
     const clvox_segment_list_options *o = m->options;
-    char path[PATH_MAX + 64];
+    const clv_shard shard = {o->shard, o->shards};
     int status = clv_options_sized(o, sizeof *o);
     if (status < 0)
         return status;
     if (!o->atlases || (!o->folder && !o->derivatives))
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "a list of heads needs %s",
                           o->atlases ? "a folder for its outputs" : "a table of atlases");
+    CLV_TRY(clv_shard_check(shard));
     m->rows = calloc(1, sizeof *m->rows);
     if (!m->rows)
         return clv_out_of_memory();
     CLV_TRY(clv_text_copy(table, &m->rows->list));
-    snprintf(path, sizeof path, o->derivatives ? "%s/logs/summary.tsv" : "%s/summary.tsv",
-             o->derivatives ? o->derivatives : o->folder);
-    CLV_TRY(clv_text_copy(o->summary ? o->summary : path, &m->rows->summary));
+    CLV_TRY(o->summary ? clv_text_copy(o->summary, &m->rows->summary)
+                       : clv_shard_summary(shard, o->folder, o->derivatives, ".tsv", &m->rows->summary));
     if (o->names)
         CLV_TRY(clvox_label_names_check(o->names));
     status = clvox_labelled_read(o->atlases, &m->rows->atlases);
 end:
     return status;
+}
+
+static void free_row(void *row)
+{
+    clvox_segment_row *one = row;
+    for (int k = 0; k < one->files; k++)
+        free(one->file[k]);
+    free(one->file);
+    free(one->image);
+    free(one->output);
+    free(one->message);
 }
 
 static int finish(making *m, int status, clvox_segment_rows **out)
@@ -163,6 +175,9 @@ static int finish(making *m, int status, clvox_segment_rows **out)
         status = check_places(m);
     if (status < 0)
         clvox_segment_rows_destroy(&m->rows);
+    else
+        m->rows->count = clv_shard_keep((clv_shard){m->options->shard, m->options->shards}, m->rows->row,
+                                        sizeof *m->rows->row, m->rows->count, free_row);
     *out = m->rows;
     return status;
 }
@@ -202,15 +217,8 @@ void clvox_segment_rows_destroy(clvox_segment_rows **rows)
     if (!l)
         return;
     *rows = NULL;
-    for (int i = 0; i < l->count; i++) {
-        clvox_segment_row *one = &l->row[i];
-        for (int k = 0; k < one->files; k++)
-            free(one->file[k]);
-        free(one->file);
-        free(one->image);
-        free(one->output);
-        free(one->message);
-    }
+    for (int i = 0; i < l->count; i++)
+        free_row(&l->row[i]);
     clvox_labelled_destroy(&l->atlases);
     free(l->row);
     free(l->list);
@@ -265,21 +273,28 @@ static void take_result(clvox_segment_row *one, const cJSON *log)
     one->seconds = clv_log_number(log, "seconds");
 }
 
-static int find_present(const work *w)
+static bool is_present(void *list, int row)
+{
+    const work *w = list;
+    clvox_segment_row *one = &w->rows->row[row];
+    char *key = key_of(w, one);
+    cJSON *log = key ? clv_log_complete(log_of(one), "head", key, false) : NULL;
+    if (log)
+        take_result(one, log);
+    cJSON_Delete(log);
+    cJSON_free(key);
+    return log != NULL;
+}
+
+static int find_present(work *w)
 {
     int waiting = 0;
     for (int i = 0; i < w->rows->count; i++) {
         clvox_segment_row *one = &w->rows->row[i];
-        char *key = key_of(w, one);
-        cJSON *log = key ? clv_log_complete(log_of(one), "head", key, false) : NULL;
         free(one->message); /* of the run before */
         one->message = NULL;
-        one->state = log ? CLVOX_PAIR_PRESENT : CLVOX_PAIR_WAITING;
-        if (log)
-            take_result(one, log);
-        waiting += !log;
-        cJSON_Delete(log);
-        cJSON_free(key);
+        one->state = is_present(w, i) ? CLVOX_PAIR_PRESENT : CLVOX_PAIR_WAITING;
+        waiting += one->state == CLVOX_PAIR_WAITING;
     }
     return waiting;
 }
@@ -326,10 +341,20 @@ typedef struct job {
     double started;
 } job;
 
+static clvox_pair_state *state_of(void *list, int row)
+{
+    return &((work *)list)->rows->row[row].state;
+}
+
+static void claimed(void *list, int row, char log[PATH_MAX])
+{
+    snprintf(log, PATH_MAX, "%s", log_of(&((work *)list)->rows->row[row]));
+}
+
 static void *begin_head(void *list, int row, clvox_context *ctx, clv_run *run)
 {
     work *w = list;
-    job *j = w->rows->row[row].state == CLVOX_PAIR_WAITING ? calloc(1, sizeof *j) : NULL;
+    job *j = calloc(1, sizeof *j);
     if (!j)
         return NULL;
     *j = (job){.list = w, .row = &w->rows->row[row], .ctx = ctx, .options = w->segment};
@@ -458,6 +483,9 @@ int clvox_segment_list(clvox_segment_rows *l, const clvox_segment_list_options *
                            .count = l->count,
                            .waiting = find_present(&w),
                            .jobs = o->jobs,
+                           .state = state_of,
+                           .claimed = claimed,
+                           .present = is_present,
                            .begin = begin_head,
                            .read = read_head,
                            .solve = label_head,

@@ -13,9 +13,9 @@
 #include "clvox/files.h"
 
 typedef struct request {
-    const char *head, *atlases, *names, *prefix, *derivatives, *list, *summary;
+    const char *head, *atlases, *names, *prefix, *derivatives, *list, *summary, *part;
     const char *given[CLVOX_MAX_OPTIONS];
-    int jobs, at_once;
+    int jobs, at_once, shard, shards; /* shards 0: all heads */
     clvox_segment_options options;
 } request;
 
@@ -130,8 +130,13 @@ static int label_list(command *cli, request *r)
     clvox_segment_list_options o = {.size = sizeof o, .segment = &r->options, .atlases = r->atlases,
                                     .names = r->names, .folder = r->prefix, .derivatives = r->derivatives,
                                     .summary = r->summary, .no_clobber = cli->no_clobber, .jobs = r->jobs,
+                                    .shard = r->shard, .shards = r->shards,
                                     .log = cli_bar_hear, .progress = cli_bar_stage, .user = &bar};
     CLI_TRY(clvox_segment_rows_read(r->list, &o, &rows));
+    if (!rows->count) {
+        cli_remark(cli, 0, "plan     no head is in shard %d of %d\n", r->shard, r->shards);
+        goto end;
+    }
     if (!r->summary)
         CLI_TRY(cli_claim_output(cli, "output", rows->summary));
     CLI_TRY(clvox_folders_make(rows->summary));
@@ -185,6 +190,9 @@ int cmd_segment(command *cli, int argc, char **argv)
         {"at-once", 0, CLI_INTEGER, &r.at_once, "N",
          CLI_AT_ONCE_HELP("4" CLI_AT_ONCE_GPU "; on a CPU one for each core and 4 GB, up to 4; else 1"),
          CLVOX_GROUP_MANY, .needs = "list"},
+        {"shard", 0, CLI_TEXT, &r.part, "I/N",
+         "only part I of N parts of the heads, for jobs of a cluster; all of them see the same list",
+         CLVOX_GROUP_MANY, .needs = "list"},
         {0},
     };
     const cli_usage usage = {
@@ -207,7 +215,8 @@ int cmd_segment(command *cli, int argc, char **argv)
         return cli_misuse(r.prefix ? "-o and --bids-derivatives: one of them"
                           : r.list ? "-o DIR is missing"
                                    : "-o PREFIX is missing");
-    if ((status = cli_settle_fields(clvox_segment_table(), r.given, &r.options)))
+    if ((status = cli_read_shard(r.part, &r.shard, &r.shards)) ||
+        (status = cli_settle_fields(clvox_segment_table(), r.given, &r.options)))
         return status;
     return r.list ? label_list(cli, &r) : label_one(cli, &r);
 }

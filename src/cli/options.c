@@ -545,6 +545,19 @@ int cli_auto_or_number(const char *option, const char *text, double *out)
     return 0;
 }
 
+int cli_read_shard(const char *text, int *shard, int *shards)
+{
+    char *slash, *end = NULL;
+    if (!text)
+        return 0;
+    const long part = strtol(text, &slash, 10), parts = *slash == '/' ? strtol(slash + 1, &end, 10) : 0;
+    if (!end || *end || part < 1 || part > parts || parts > 1 << 20)
+        return cli_misuse("--shard %s: a part and the number of parts are needed, as 3/8", text);
+    *shard = (int)part;
+    *shards = (int)parts;
+    return 0;
+}
+
 bool cli_has_word(int argc, char **argv, const char *option)
 {
     const size_t length = strlen(option);

@@ -96,6 +96,9 @@ int cli_misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * names the option. */
 int cli_auto_or_number(const char *option, const char *text, double *out);
 
+/* "3/8": part 3 of 8; NULL leaves both as they are. 0 or a misuse. */
+int cli_read_shard(const char *text, int *shard, int *shards);
+
 /* clvox_options_read, where what is typed wrongly is a misuse. */
 int cli_read_fields(const clvox_option_table *table, const char *const *given, double mm, void *values);
 

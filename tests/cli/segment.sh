@@ -72,10 +72,23 @@ for name in sub-01/anat/sub-01_desc-brain_mask.json sub-01/figures/sub-01_desc-s
 done
 grep -q "listed/sub-01/anat/sub-01${tab}done${tab}1${tab}0$tab" listed/logs/summary.tsv || complain "another summary"
 
+begin "processes that have one list share its heads, and shards together are its heads"
+printf 'image\toutput\na_fixed.nii.gz\ta\nb_fixed.nii.gz\tb\n' > two.tsv
+list="--list two.tsv --atlases brains.tsv -o shared --preset quick --method majority"
+mkdir shared
+exits 0 flock shared/a.json.claim "$program" segment $list # another process has a
+says '1 heads are with other processes'; prints '1 done, 0 present, 0 failed'; absent shared/a.json; absent shared/b.json.claim
+exits 0 clvox segment $list --shard 2/2; prints '0 done, 1 present'; exists shared/summary_shard-2-of-2.tsv
+exits 0 clvox segment $list --shard 3/3; says 'no head is in shard 3 of 3'; absent shared/a.json
+exits 0 clvox segment $list --shard 1/2; prints '1 done, 0 present'; absent shared/a.json.claim
+exits 0 clvox segment $list; prints '0 done, 2 present'
+exits 2 clvox segment $list --shard 3/2; says '--shard 3/2: '
+
 begin "misuse and bad lists are one sentence"
 exits 2 clvox segment --list heads.tsv -i a_fixed.nii.gz --atlases few.tsv -o e; says '--list names the heads'
 exits 2 clvox segment --list heads.tsv --atlases few.tsv; says '-o DIR is missing'
 exits 2 clvox segment -i a_fixed.nii.gz --atlases few.tsv -o e --jobs 2; says '--jobs belongs to --list'
+exits 2 clvox segment -i a_fixed.nii.gz --atlases few.tsv -o e --shard 1/2; says '--shard belongs to --list'
 printf 'image\toutput\na_fixed.nii.gz\tx\nb_fixed.nii.gz\tx_\n' > bad.tsv
 exits 1 clvox segment --list bad.tsv --atlases few.tsv -o e; one_sentence; says 'two heads have the output e/x'; absent e
 printf 'image\na_fixed.nii.gz\n' > bad.tsv

@@ -244,19 +244,6 @@ end:
     return status;
 }
 
-int cli_read_shard(const char *text, int *shard, int *shards)
-{
-    char *slash, *end = NULL;
-    if (!text)
-        return CLVOX_OK;
-    const long part = strtol(text, &slash, 10), parts = *slash == '/' ? strtol(slash + 1, &end, 10) : 0;
-    if (!end || *end || part < 1 || part > parts || parts > 1 << 20)
-        return cli_misuse("--shard %s: a part and the number of parts are needed, as 3/8", text);
-    *shard = (int)part;
-    *shards = (int)parts;
-    return CLVOX_OK;
-}
-
 const char *cli_preset_name(const cli_presets *p)
 {
     return p->quick ? "quick" : p->regular ? "regular" : p->best ? "best" : "default";

@@ -70,9 +70,6 @@ int cli_register_list(command *cli, const cli_register_request *request,
                       const clvox_register_options *options, const clvox_pair *rows, int count,
                       clvox_pairs **out);
 
-/* "3/8": part 3 of 8; NULL leaves both as they are. 0 or a misuse. */
-int cli_read_shard(const char *text, int *shard, int *shards);
-
 /* The model that is typed for the rows of clvox_register_table, and what a preset makes of it; the other rows
  * are read after it. */
 int cli_register_preset(const cli_presets *presets, const char *const *typed, clvox_register_options *options);
