@@ -51,28 +51,32 @@ __kernel void label_vote_patches(__global const float *images, __global const fl
     int i = get_global_id(0);
     if (i >= how.y)
         return;
-    int x = list[i], places = search_places(how.z);
-    float least = FLT_MAX;
+    int x = list[i], at[TOGETHER], count;
+    float least = FLT_MAX, d[TOGETHER];
     own_patch own;
     tally t;
     take_patch(images, moments[x], size, x, &own);
-    for (int k = 0; k < how.x; k++)
-        for (int s = 0; s < places; s++) {
-            int at = (k + 1) * size.w + x + search_shift(size, how.z, s);
-            if (labels[at - size.w] >= 0)
-                least = fmin(least, unlike(&own, images, moments[at], size, at));
+    for (int k = 0; k < how.x; k++) {
+        walk w = search_begin(size, how.z);
+        while ((count = search_next(&w, (k + 1) * size.w + x, at))) {
+            unlike(&own, images, moments, size, at, d);
+            for (int s = 0; s < count; s++)
+                if (labels[at[s] - size.w] >= 0)
+                    least = fmin(least, d[s]);
         }
+    }
     const float h = width * fmax(least, 1e-4f);
     tally_begin(&t);
     while (t.more) {
         tally_round(&t);
-        for (int k = 0; k < how.x; k++)
-            for (int s = 0; s < places; s++) {
-                int at = (k + 1) * size.w + x + search_shift(size, how.z, s), label = labels[at - size.w];
-                if (label >= 0)
-                    tally_vote(&t, label,
-                               exp((least - unlike(&own, images, moments[at], size, at)) / h));
+        for (int k = 0; k < how.x; k++) {
+            walk w = search_begin(size, how.z);
+            while ((count = search_next(&w, (k + 1) * size.w + x, at))) {
+                unlike(&own, images, moments, size, at, d);
+                for (int s = 0; s < count; s++)
+                    tally_vote(&t, labels[at[s] - size.w], exp((least - d[s]) / h));
             }
+        }
         tally_count(&t);
     }
     out[i] = t.best;

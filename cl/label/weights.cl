@@ -73,7 +73,44 @@ __kernel void label_moments(__global const float *images, __global float2 *momen
 #define ENTRY(i, j) ((i) * ((i) + 1) / 2 + (j))
 
 #if JOINT
-/* Adds to m, of `count` atlases, products of absolute differences over the patch. */
+#if ROW_FORM
+/* Means over the patch of products of absolute differences of `count` atlases, squared. */
+static inline void gather_products(const own_patch *own, __global const float *images,
+                                   __global const float2 *moments, int4 size, const int *place, int count,
+                                   float *m)
+{
+    const float8 five = (float8)(1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 0.0f, 0.0f, 0.0f);
+    float8 d[MOST][SIDE * SIDE];
+    for (int i = 0; i < count; i++) {
+        float2 of = moments[place[i]];
+        float8 scale = five * of.y;
+        for (int c = 0; c < SIDE; c++)
+            for (int b = 0; b < SIDE; b++) {
+                float8 v = LOAD8(images + place[i] + SHIFT(size, -PATCH, b - PATCH, c - PATCH));
+                d[i][c * SIDE + b] = fabs(own->row[c * SIDE + b] - (v - of.x) * scale);
+            }
+    }
+    /* What is written beyond a row of the triangle belongs to the next one. */
+    for (int i = 0; i < count; i++)
+        for (int j = 0; j <= i; j += TOGETHER) {
+            float8 sum[TOGETHER];
+            const float8 *other[TOGETHER];
+            for (int k = 0; k < TOGETHER; k++) {
+                sum[k] = 0.0f;
+                other[k] = d[min(j + k, i)];
+            }
+            for (int r = 0; r < SIDE * SIDE; r++) {
+                float8 row = d[i][r];
+#pragma unroll
+                for (int k = 0; k < TOGETHER; k++)
+                    sum[k] += row * other[k][r];
+            }
+            float8 mean = sums_of_lanes(sum) / (float)VOXELS;
+            PUT8(mean * mean, m + ENTRY(i, j));
+        }
+}
+#else
+/* Means over the patch of products of absolute differences of `count` atlases, squared. */
 static inline void gather_products(const own_patch *own, __global const float *images,
                                    __global const float2 *moments, int4 size, const int *place, int count,
                                    float *m)
@@ -102,6 +139,7 @@ static inline void gather_products(const own_patch *own, __global const float *i
         m[e] *= m[e];
     }
 }
+#endif
 
 /* Solves (M + ridge D) w = 1 by Cholesky's factors, in the place of m. */
 static inline void solve_joint(float *m, int count, float ridge, float *w)
@@ -146,33 +184,33 @@ __kernel void label_weights(__global const float *images, __global const float2 
     if (i >= n)
         return;
     int x = list[i], who[MOST];
-    float w[MOST];
+    int at[TOGETHER], found;
+    float w[MOST], d[TOGETHER];
     own_patch own;
     take_patch(images, moments[x], size, x, &own);
 #if JOINT
     int place[MOST];
-    float m[MOST * (MOST + 1) / 2];
+    float m[MOST * (MOST + 1) / 2 + 8];
 #endif
     for (int k = 0; k < how.x; k++) {
         float least = FLT_MAX;
-        int best = 0;
-        for (int s = 0; s < search_places(how.z); s++) {
-            int shift = search_shift(size, how.z, s), at = (k + 1) * size.w + x + shift;
-            if (labels[at - size.w] < 0)
-                continue;
-            float d = unlike(&own, images, moments[at], size, at);
-            if (d < least) {
-                least = d;
-                best = shift;
-            }
+        int here = (k + 1) * size.w + x, best = here;
+        walk steps = search_begin(size, how.z);
+        while ((found = search_next(&steps, here, at))) {
+            unlike(&own, images, moments, size, at, d);
+            for (int s = 0; s < found; s++)
+                if (labels[at[s] - size.w] >= 0 && (d[s] < least || (d[s] == least && at[s] == here))) {
+                    least = d[s];
+                    best = at[s];
+                }
         }
-        shifts[k * n + i] = best;
+        shifts[k * n + i] = best - here;
         weights[k * n + i] = 0.0f;
         if (least == FLT_MAX)
             continue;
         who[count] = k;
 #if JOINT
-        place[count++] = (k + 1) * size.w + x + best;
+        place[count++] = best;
 #else
         w[count++] = 1.0f / (least * least + ridge);
 #endif
