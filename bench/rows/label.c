@@ -292,9 +292,9 @@ const bench_row bench_rows_label[] = {
      check_moments, begin, quarter_size},
     {"label weights, 8 atlases", "label_weights", 12 * (ATLASES + 1) + 12 * ATLASES + 4, 66550, row_weights,
      check_weights, begin, quarter_size},
-    {"label vote, 8 atlases", "label_vote", 12 * ATLASES + 16, 2000, row_vote, check_vote, begin_vote,
+    {"label vote, 8 atlases", "label_vote", 12 * ATLASES + 24, 2000, row_vote, check_vote, begin_vote,
      quarter_size},
-    {"label vote by patches, 8 atlases", "label_vote_patches", 12 * (ATLASES + 1) + 4 * ATLASES + 12, 108000,
+    {"label vote by patches, 8 atlases", "label_vote_patches", 12 * (ATLASES + 1) + 4 * ATLASES + 20, 108000,
      row_patches, check_patches, begin, quarter_size},
     {NULL, NULL, 0, 0, NULL, NULL, NULL, NULL},
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Labels of listed voxels by the votes of atlases: the label of most weight, of equals the smallest, and its
- * share of the weight. */
+ * share of the weight; behind those of all voxels the second label, -1: there is none, and its share. */
 #include "label/patch.clh"
 #include "label/tally.clh"
 
@@ -38,8 +38,7 @@ __kernel void label_vote(__global const int *labels, __global const int *list, _
                 }
         tally_count(&t);
     }
-    out[i] = t.best;
-    share[i] = tally_share(&t);
+    tally_write(&t, i, n, out, share);
 }
 
 /* By patches (Coupe et al. 2011): every voxel of every atlas within the search votes, by exp(-d / h) of the
@@ -79,6 +78,5 @@ __kernel void label_vote_patches(__global const float *images, __global const fl
         }
         tally_count(&t);
     }
-    out[i] = t.best;
-    share[i] = tally_share(&t);
+    tally_write(&t, i, how.y, out, share);
 }

@@ -21,7 +21,8 @@ typedef enum clvox_segment_method {
     CLVOX_SEGMENT_MAJORITY = 0, /* every atlas counts as one */
     CLVOX_SEGMENT_LOCAL,        /* by how like the head each atlas is around the voxel */
     CLVOX_SEGMENT_PATCH,        /* non-local: by every patch of every atlas nearby (Coupe et al. 2011) */
-    CLVOX_SEGMENT_JOINT         /* joint weights: atlases that err alike share theirs (Wang et al. 2013) */
+    CLVOX_SEGMENT_JOINT         /* joint weights: atlases that err alike share theirs (Wang et al. 2013), and
+                                   intensities of the head choose between the two best labels */
 } clvox_segment_method;
 
 enum { CLVOX_SEGMENT_ATLASES = 64 }; /* the most */
@@ -65,7 +66,8 @@ typedef struct clvox_segment_result {
     clvox_volume *labels; /* NULL where atlases have none; 0 where no atlas reaches */
     clvox_volume *mask;   /* the brain, 0 and 1: the atlases' masks fused and filled; without masks the labels
                                  together, closed and filled */
-    clvox_volume *confidence; /* share of the label (without labels: of the mask) in all votes, 0 to 1 */
+    clvox_volume *confidence; /* share of the label (without labels: of the mask) in all votes, 0 to 1; of
+                                 joint weights after the intensities */
     int atlases;
     double seconds_register, seconds_fuse;
     size_t device_bytes; /* the most that fusing held */

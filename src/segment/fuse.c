@@ -11,21 +11,25 @@
 #include "clvox/threads.h"
 #include "op/label/vote.h"
 #include "runtime/device/gate.h"
+#include "segment/refine.h"
 
-/* Reach of the search and of the votes around a voxel; ridge of weights, width of patches' votes: chosen on
- * two heads and eight hippocampi, which the figures of doc/segment.md leave out. */
+/* Reach of the search and of the votes around a voxel; ridge of weights, width of patches' votes, strength of
+ * intensities: chosen on people whom the figures of doc/segment.md leave out. */
 typedef struct setting {
     int search, reach;
     bool weights, joint;
-    float ridge, width;
+    float ridge, width, intensity;
 } setting;
 
 static const setting settings[] = {
     [CLVOX_SEGMENT_MAJORITY] = {.search = 0},
     [CLVOX_SEGMENT_LOCAL] = {.search = 0, .reach = 1, .weights = true, .ridge = .01f},
     [CLVOX_SEGMENT_PATCH] = {.search = 1, .width = .5f},
-    [CLVOX_SEGMENT_JOINT] = {.search = 1, .reach = 2, .weights = true, .joint = true, .ridge = .3f},
+    [CLVOX_SEGMENT_JOINT] = {.search = 1, .reach = 2, .weights = true, .joint = true,
+                             .ridge = .1f, .intensity = .3f},
 };
+
+enum { INTENSITY_REACH = 4 };
 
 /* ---- voxels that need a vote ----------------------------------------------- */
 
@@ -118,6 +122,8 @@ typedef struct slab {
     const clv_fusion *fusion;
     const setting *how;
     const bool *marked;
+    uint16_t *second[CLV_FUSE_SETS]; /* of the head: what refining needs; NULL: it is not asked for */
+    float *other[CLV_FUSE_SETS];
     int from[3];
     clv_label_stack stack;
     float *images;
@@ -212,8 +218,8 @@ static int list_requests(slab *s, size_t listed, clv_request requests[REQUESTS])
                                           "labels of atlases"};
     requests[count++] = (clv_request){&s->voters.place, sizeof(int32_t) * voxels, "numbers of voxels"};
     requests[count++] = (clv_request){&s->listed.at, sizeof(int32_t) * listed, "list of voxels"};
-    requests[count++] = (clv_request){&s->out, sizeof(int32_t) * listed, "fused labels"};
-    requests[count++] = (clv_request){&s->share, sizeof(float) * listed, "shares of votes"};
+    requests[count++] = (clv_request){&s->out, 2 * sizeof(int32_t) * listed, "fused labels"};
+    requests[count++] = (clv_request){&s->share, 2 * sizeof(float) * listed, "shares of votes"};
     return count;
 }
 
@@ -234,17 +240,19 @@ end:
     return status;
 }
 
-/* Takes over the winners of planes first to end of the head. list and place are free by now. */
+/* Takes over the winners of planes first to end of the head. list and place are free by now, and so are labels,
+ * of two atlases at least. */
 static int take(clvox_context *ctx, const slab *s, int set, int first, int end_plane)
 {
     int status = CLVOX_OK;
     const clv_fuse_set *to = &s->fusion->set[set];
     const int *n = s->stack.size, plane = n[0] * n[1];
+    const int count = s->listed.count;
     int32_t *label = s->place;
     float *share = (float *)s->labels[set];
-    CLV_TRY(clv_buffer_read(ctx, s->out, 0, label, sizeof *label * (size_t)s->listed.count));
-    CLV_TRY(clv_buffer_read(ctx, s->share, 0, share, sizeof *share * (size_t)s->listed.count));
-    for (int i = 0; i < s->listed.count; i++) {
+    CLV_TRY(clv_buffer_read(ctx, s->out, 0, label, 2 * sizeof *label * (size_t)count));
+    CLV_TRY(clv_buffer_read(ctx, s->share, 0, share, 2 * sizeof *share * (size_t)count));
+    for (int i = 0; i < count; i++) {
         bool inside;
         const int at = s->list[i], z = at / plane;
         const size_t voxel = place_of(s, at % n[0], at / n[0] % n[1], z, &inside);
@@ -252,6 +260,10 @@ static int take(clvox_context *ctx, const slab *s, int set, int first, int end_p
             continue;
         to->out[voxel] = label[i] < 0 ? CLV_FUSE_NONE : (uint16_t)label[i];
         to->share[voxel] = share[i];
+        if (s->second[set] && label[count + i] >= 0 && share[count + i] > 0) {
+            s->second[set][voxel] = (uint16_t)label[count + i];
+            s->other[set][voxel] = share[count + i];
+        }
     }
 end:
     return status;
@@ -343,7 +355,7 @@ static int make_room(slab *s)
         s->labels[k] = clv_array(clv_times(voxels, (size_t)s->stack.atlases), sizeof *s->labels[k]);
         room = room && s->labels[k];
     }
-    s->place = clv_array(voxels, sizeof *s->place);
+    s->place = clv_array(clv_times(2, voxels), sizeof *s->place); /* and two labels each */
     s->list = clv_array(voxels, sizeof *s->list);
     return room && s->place && s->list ? CLVOX_OK : clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
 }
@@ -371,6 +383,29 @@ end:
     return status;
 }
 
+static int begin_refining(slab *s, int set, size_t n)
+{
+    s->second[set] = clv_array(n, sizeof **s->second);
+    s->other[set] = clv_array(n, sizeof **s->other);
+    if (!s->second[set] || !s->other[set])
+        return clv_out_of_memory();
+    memset(s->second[set], 0xFF, n * sizeof **s->second);
+    return CLVOX_OK;
+}
+
+static int refine(const slab *s, int set)
+{
+    const clv_fusion *f = s->fusion;
+    return clv_refine(&(clv_refining){.size = {f->size[0], f->size[1], f->size[2]},
+                                      .reach = INTENSITY_REACH,
+                                      .head = f->head,
+                                      .strength = s->how->intensity,
+                                      .label = f->set[set].out,
+                                      .second = s->second[set],
+                                      .share = f->set[set].share,
+                                      .other = s->other[set]});
+}
+
 int clv_fuse(clvox_context *ctx, const clv_fusion *f)
 {
     int status = CLVOX_OK, low[3], high[3];
@@ -389,9 +424,19 @@ int clv_fuse(clvox_context *ctx, const clv_fusion *f)
     }
     for (int k = 0; k < f->sets; k++)
         CLV_TRY(mark(&(marking){f, k, ends, ends + n, marked}, how->search + how->reach));
+    for (int k = 0; k < f->sets; k++)
+        if (how->intensity > 0 && f->set[k].by_intensity)
+            CLV_TRY(begin_refining(&s, k, n));
     if (find_box(f, marked, low, high))
-        status = fuse_box(ctx, &s, low, high);
+        CLV_TRY(fuse_box(ctx, &s, low, high));
+    for (int k = 0; k < f->sets; k++)
+        if (s.second[k])
+            CLV_TRY(refine(&s, k));
 end:
+    for (int k = 0; k < f->sets; k++) {
+        free(s.second[k]);
+        free(s.other[k]);
+    }
     free(marked);
     free(ends);
     return status;

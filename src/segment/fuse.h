@@ -16,6 +16,7 @@ typedef struct clv_fuse_set {
     uint16_t *const *atlas;
     uint16_t *out;
     float *share;
+    bool by_intensity; /* the method may choose the second label where it fits the head better (refine.h) */
 } clv_fuse_set;
 
 typedef struct clv_fusion {

@@ -330,7 +330,7 @@ static int fuse(const clvox_segmentation *s, fused *sets, int count, clvox_segme
                     .sets = count,
                     .method = s->options.method};
     for (int k = 0; k < count; k++)
-        f.set[k] = (clv_fuse_set){sets[k].number, sets[k].out, sets[k].share->data};
+        f.set[k] = (clv_fuse_set){sets[k].number, sets[k].out, sets[k].share->data, sets[k].of == LABELS};
     CLV_TRY(clv_fuse(s->ctx, &f));
     if (sets[0].of == LABELS)
         CLV_TRY(name(s, &sets[0], &r->labels));

@@ -7,6 +7,7 @@
 #include "register/pair.h"
 #include "segment/brain.h"
 #include "segment/fuse.h"
+#include "segment/refine.h"
 
 enum { METHODS = CLVOX_SEGMENT_JOINT + 1, MOST = 4 };
 static const int SIZE[3] = {13, 11, 7};
@@ -266,7 +267,7 @@ static void slabs_change_nothing(void **state)
                               .atlases = 3,
                               .head = s.head->data,
                               .images = images,
-                              .set = {{number, out[w], share[w]}},
+                              .set = {{number, out[w], share[w], true}},
                               .sets = 1,
                               .method = method,
                               .planes = w ? 3 : 0};
@@ -281,6 +282,104 @@ static void slabs_change_nothing(void **state)
     for (int k = 0; k < 3; k++)
         free(number[k]);
     drop(&s);
+}
+
+enum { WIDE = 11, HIGH = 9, DEEP = 7, ALL = WIDE * HIGH * DEEP, REACH = 2 };
+
+typedef struct votes {
+    float head[ALL], share[ALL], other[ALL];
+    uint16_t label[ALL], second[ALL];
+} votes;
+
+static int refined(votes *v, float strength)
+{
+    return clv_refine(
+        &(clv_refining){{WIDE, HIGH, DEEP}, REACH, v->head, strength, v->label, v->second, v->share, v->other});
+}
+
+/* Votes have a border two voxels beyond the head's, and labels take the head's; in a flat head they stay. */
+static void intensities_choose_between_labels(void **state)
+{
+    votes *v = malloc(sizeof *v);
+    (void)state;
+    for (int flat = 0; flat < 2; flat++) {
+        for (int i = 0; i < ALL; i++) {
+            const int x = i % WIDE;
+            const bool doubt = x > 3 && x < 8;
+            v->head[i] = x < 5 || flat ? 10 : 90;
+            v->label[i] = x < 7 ? 4 : 9;
+            v->second[i] = doubt ? 13 - v->label[i] : UINT16_MAX;
+            v->share[i] = doubt ? .6f : 1;
+            v->other[i] = doubt ? .4f : 0;
+        }
+        v->head[3] = flat ? 10 : NAN;
+        assert_ok(refined(v, 2));
+        for (int i = 0; i < ALL; i++)
+            assert_that(v->label[i] == (i % WIDE < (flat ? 7 : 5) ? 4 : 9) && v->share[i] >= .5f,
+                        "voxel %d: label %d of %g", i, v->label[i], (double)v->share[i]);
+    }
+    free(v);
+}
+
+/* Log of the Gaussian of a label at a voxel, by sums over all voxels within reach. */
+static double fit(const votes *v, int at, int label, double variance)
+{
+    const int p[3] = {at % WIDE, at / WIDE % HIGH, at / WIDE / HIGH};
+    double sum[3] = {0};
+    for (int i = 0; i < ALL; i++) {
+        const int q[3] = {i % WIDE, i / WIDE % HIGH, i / WIDE / HIGH};
+        const double h = (double)v->head[i];
+        const double w = v->label[i] == label    ? (double)v->share[i]
+                         : v->second[i] == label ? (double)v->other[i]
+                                                 : 0;
+        if (abs(p[0] - q[0]) <= REACH && abs(p[1] - q[1]) <= REACH && abs(p[2] - q[2]) <= REACH)
+            for (int k = 0; k < 3; k++)
+                sum[k] += w * (k ? h : 1) * (k > 1 ? h : 1);
+    }
+    const double mean = sum[1] / sum[0], d = (double)v->head[at] - mean,
+                 own = sum[2] / sum[0] - mean * mean + .02 * variance;
+    return -.5 * (d * d / own + log(own / variance));
+}
+
+static void refining_is_its_equation(void **state)
+{
+    votes *v = malloc(sizeof *v), *was = malloc(sizeof *was);
+    float random[2 * ALL];
+    double first = 0, square = 0, count = 0;
+    (void)state;
+    harness_random(random, 2 * ALL, 3, 0, 1);
+    for (int i = 0; i < ALL; i++) {
+        const bool doubt = i % 5 != 1;
+        v->head[i] = 1000 + 50 * random[i] + (float)(10 * (i % WIDE));
+        v->label[i] = (uint16_t)(i % 3);
+        v->second[i] = doubt ? (uint16_t)((i + 1 + i / 7 % 2) % 3) : UINT16_MAX;
+        v->share[i] = doubt ? .3f + .1f * random[ALL + i] : 1;
+        v->other[i] = doubt ? .3f : 0;
+        first += doubt ? (double)v->head[i] : 0;
+        count += doubt;
+    }
+    for (int i = 0; i < ALL; i++)
+        square += v->second[i] != UINT16_MAX ? pow((double)v->head[i] - first / count, 2) : 0;
+    *was = *v;
+    assert_ok(refined(v, .7f));
+    int changed = 0;
+    for (int i = 0; i < ALL; i++) {
+        if (was->second[i] == UINT16_MAX) {
+            assert_true(v->label[i] == was->label[i] && v->share[i] == 1);
+            continue;
+        }
+        const double both = (double)was->share[i] + (double)was->other[i],
+                     odds = (double)was->other[i] / (double)was->share[i] *
+                            exp(.7 * (fit(was, i, was->second[i], square / count) -
+                                      fit(was, i, was->label[i], square / count))),
+                     want = both / (1 + odds),
+                     got = v->label[i] == was->label[i] ? (double)v->share[i] : both - (double)v->share[i];
+        assert_that(fabs(got - want) < 1e-3, "voxel %d: share %g, not %g", i, got, want);
+        changed += v->label[i] != was->label[i];
+    }
+    assert_in_range(changed, 20, ALL);
+    free(v);
+    free(was);
 }
 
 /* The same head elsewhere in the world, by its voxels as stored: labels follow, mask and all. */
@@ -382,6 +481,8 @@ int main(void)
         test_case_at(storage_does_not_matter, TEST_AT(m), "storage does not matter: %s", names[m]);
         test_case_at(slabs_change_nothing, TEST_AT(m), "slabs change nothing: %s", names[m]);
     }
+    test_case(intensities_choose_between_labels, "intensities choose between the two best labels");
+    test_case(refining_is_its_equation, "refining is its equation");
     test_case(copies_count_twice_or_once, "copies count twice or once");
     test_case(ties_go_to_the_smaller_label, "ties go to the smaller label");
     test_case(large_labels_keep_their_names, "large labels keep their names");

@@ -19,6 +19,20 @@ static const trial trials[] = {
     {{2, 1, 2}, 2, 3, 0, 5},
 };
 
+/* No other label than the winner has more votes than the second. */
+static void judge_second(int i, const double votes[REF_LABEL_NAMES], int winner, int label, float share)
+{
+    double all = 0, most = 0;
+    for (int k = 0; k < REF_LABEL_NAMES; k++) {
+        all += votes[k];
+        most = k == winner ? most : fmax(most, votes[k]);
+    }
+    assert_that(label < 0 ? most <= 0 : label != winner && votes[label] >= most - 1e-4 * all,
+                "at %d: second label %d", i, label);
+    assert_that(label < 0 || fabs((double)share - votes[label] / all) <= 1e-4, "at %d: second share %g", i,
+                (double)share);
+}
+
 /* The winner has the most votes, of clear ties the smallest label, and its share is that of the reference. */
 static void judge(const char *what, int i, const double votes[REF_LABEL_NAMES], int label, float share)
 {
@@ -43,12 +57,12 @@ static void compare(clvox_context *ctx, const trial *t, int how)
     stack_make(ctx, t->size, t->atlases, t->search, t->names, &s);
     const int n = s.voxels.count;
     const size_t count = (size_t)n * (size_t)t->atlases;
-    float *weights = malloc(count * sizeof *weights), *share = malloc((size_t)n * sizeof *share);
-    int *shifts = malloc(count * sizeof *shifts), *label = malloc((size_t)n * sizeof *label);
+    float *weights = malloc(count * sizeof *weights), *share = malloc(2 * (size_t)n * sizeof *share);
+    int *shifts = malloc(count * sizeof *shifts), *label = malloc(2 * (size_t)n * sizeof *label);
     clv_buffer *w = harness_output(ctx, count * sizeof *weights),
                *m = harness_output(ctx, count * sizeof *shifts),
-               *out = harness_output(ctx, (size_t)n * sizeof *label),
-               *shares = harness_output(ctx, (size_t)n * sizeof *share);
+               *out = harness_output(ctx, 2 * (size_t)n * sizeof *label),
+               *shares = harness_output(ctx, 2 * (size_t)n * sizeof *share);
     const clv_label_voters voters = {
         .place = s.places, .weights = how ? w : NULL, .shifts = how ? m : NULL, .reach = t->reach};
     if (how == 1) {
@@ -60,8 +74,8 @@ static void compare(clvox_context *ctx, const trial *t, int how)
         assert_ok(clv_label_vote_patches(ctx, &s.on, &s.voxels, 4, out, shares));
     else
         assert_ok(clv_label_vote(ctx, &s.on, &s.voxels, &voters, out, shares));
-    harness_download(ctx, out, label, (size_t)n * sizeof *label);
-    harness_download(ctx, shares, share, (size_t)n * sizeof *share);
+    harness_download(ctx, out, label, 2 * (size_t)n * sizeof *label);
+    harness_download(ctx, shares, share, 2 * (size_t)n * sizeof *share);
     const ref_label_voters ref = {.list = s.list,
                                   .place = s.place,
                                   .weights = how ? weights : NULL,
@@ -75,6 +89,7 @@ static void compare(clvox_context *ctx, const trial *t, int how)
         else
             ref_label_vote(&s.ref, &ref, s.list[i], votes);
         judge(how == 2 ? "patches" : how ? "weights" : "majority", i, votes, label[i], share[i]);
+        judge_second(i, votes, label[i], label[n + i], share[n + i]);
     }
     clv_buffer_destroy(&w);
     clv_buffer_destroy(&m);
@@ -100,12 +115,12 @@ static void ties_go_to_the_smaller_label(void **state)
 {
     clvox_context *ctx = harness_context();
     const int size[3] = {1, 1, 1}, votes[3][4] = {{9, 4, 4, 9}, {30, 7, 8, 7}, {5, 3, 2, 1}},
-              want[3] = {4, 7, 1};
+              want[3] = {4, 7, 1}, next[3] = {9, 8, 2};
     (void)state;
     for (int t = 0; t < 3; t++) {
         stack s;
-        int label;
-        float share;
+        int label[2];
+        float share[2];
         stack_make(ctx, size, 4, 0, 3, &s);
         const size_t voxels = (size_t)s.ref.size[0] * (size_t)s.ref.size[1] * (size_t)s.ref.size[2];
         for (int k = 0; k < 4; k++)
@@ -113,10 +128,11 @@ static void ties_go_to_the_smaller_label(void **state)
         assert_ok(clv_buffer_write(ctx, s.on.labels, 0, s.labels, 4 * voxels * sizeof *s.labels));
         clv_buffer *out = harness_output(ctx, sizeof label), *shares = harness_output(ctx, sizeof share);
         assert_ok(clv_label_vote(ctx, &s.on, &s.voxels, &(clv_label_voters){.place = s.places}, out, shares));
-        harness_download(ctx, out, &label, sizeof label);
-        harness_download(ctx, shares, &share, sizeof share);
-        assert_that(label == want[t] && share == (t == 2 ? .25f : .5f), "%d with %g, not %d", label,
-                    (double)share, want[t]);
+        harness_download(ctx, out, label, sizeof label);
+        harness_download(ctx, shares, share, sizeof share);
+        assert_that(label[0] == want[t] && share[0] == (t == 2 ? .25f : .5f), "%d with %g, not %d", label[0],
+                    (double)share[0], want[t]);
+        assert_that(label[1] == next[t], "second %d, not %d", label[1], next[t]);
         clv_buffer_destroy(&out);
         clv_buffer_destroy(&shares);
         stack_free(&s);
@@ -130,8 +146,8 @@ static void the_largest_of_many_labels_may_win(void **state)
     clvox_context *ctx = harness_context();
     const int size[3] = {1, 1, 1};
     stack s;
-    int label;
-    float share;
+    int label[2];
+    float share[2];
     (void)state;
     stack_make(ctx, size, ATLASES, 0, 3, &s);
     const size_t voxels = (size_t)s.ref.size[0] * (size_t)s.ref.size[1] * (size_t)s.ref.size[2];
@@ -140,9 +156,11 @@ static void the_largest_of_many_labels_may_win(void **state)
     assert_ok(clv_buffer_write(ctx, s.on.labels, 0, s.labels, ATLASES * voxels * sizeof *s.labels));
     clv_buffer *out = harness_output(ctx, sizeof label), *shares = harness_output(ctx, sizeof share);
     assert_ok(clv_label_vote(ctx, &s.on, &s.voxels, &(clv_label_voters){.place = s.places}, out, shares));
-    harness_download(ctx, out, &label, sizeof label);
-    harness_download(ctx, shares, &share, sizeof share);
-    assert_that(label == 50 && fabsf(share - 4.f / ATLASES) < 1e-6f, "%d with %g", label, (double)share);
+    harness_download(ctx, out, label, sizeof label);
+    harness_download(ctx, shares, share, sizeof share);
+    assert_that(label[0] == 50 && fabsf(share[0] - 4.f / ATLASES) < 1e-6f, "%d with %g", label[0],
+                (double)share[0]);
+    assert_that(label[1] == 0 && fabsf(share[1] - 1.f / ATLASES) < 1e-6f, "second %d", label[1]);
     clv_buffer_destroy(&out);
     clv_buffer_destroy(&shares);
     stack_free(&s);
