@@ -26,7 +26,7 @@ static const setting settings[] = {
     [CLVOX_SEGMENT_LOCAL] = {.search = 0, .reach = 1, .weights = true, .ridge = .01f},
     [CLVOX_SEGMENT_PATCH] = {.search = 1, .width = .5f},
     [CLVOX_SEGMENT_JOINT] = {.search = 1, .reach = 2, .weights = true, .joint = true,
-                             .ridge = .1f, .intensity = .3f},
+                             .ridge = .3f, .intensity = .3f},
 };
 
 enum { INTENSITY_REACH = 4 };
