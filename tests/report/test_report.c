@@ -416,6 +416,10 @@ static void text_plots_and_the_icon(void **state)
     clvox_report *report = begin();
     clvox_report_warn(report, "a <b> & \"c\" \x01 caf\xe9");
     clvox_report_fact(report, "name", "value");
+    clvox_report_table(report, "t", (const char *const[]){"pair", "mm", "note"}, 3);
+    for (int i = 0; i < 2; i++) /* the first has failed */
+        clvox_report_row(report, (clvox_report_cell[]){
+                                     {"p", NULL, NULL}, {i ? "1.5" : "", NULL, NULL}, {"x", NULL, NULL}});
     clvox_report_histogram(report, "h", v, mask, 1);
     const double x[] = {0, 10, 20, 30}, y[] = {1, NAN, 3, 4};
     const clvox_report_curve curves[] = {{"one", x, y, 4}, {"two", x, x, 4}};
@@ -423,6 +427,9 @@ static void text_plots_and_the_icon(void **state)
     clvox_report_icon(report, "data:image/png;base64,AAAA");
     char *icon = NULL, *page = written(&report);
     assert_non_null(strstr(page, "<li>a &lt;b&gt; &amp; &quot;c&quot; ? caf\xc3\xa9</li>"));
+    /* A heading stands where its numbers are. */
+    assert_non_null(strstr(page, "class=\" \">pair</th><th scope=\"col\" class=\"n\">mm</th>"
+                                 "<th scope=\"col\" class=\" \">note</th>"));
     assert_non_null(strstr(page, "599 voxels, mean 0.3331, standard deviation 0.3729, from -0.5 to 0.5; "
                                  "without the logarithm from 0.607 to 1.65"));
     /* A gap ends a line: one of a point, one of two, and the other curve. */

@@ -74,8 +74,8 @@ int cli_register_plan(command *cli, const clvox_register_images *images,
                       const clvox_register_options *options)
 {
     static const char *const starts[] = {"headers, centres and rotations", "world coordinates as they are",
-                                         "world coordinates as they are", "centres of the grids",
-                                         "images' centres and rotations", "the given affine"};
+                                         "world coordinates as they are",  "centres of the grids",
+                                         "images' centres and rotations",  "the given affine"};
     clvox_register_plan p;
     clvox_deform_text model;
     char by[32];
