@@ -146,7 +146,7 @@ static int write_page(command *cli, const request *r, const clvox_epi_result *re
     clvox_report *page = NULL;
     clvox_report_layer layer[CLVOX_REPORT_LAYERS];
     clvox_volume *content = NULL;
-    snprintf(title, sizeof title, "Distortion: %.300s", clvox_page_name(r->file[0]));
+    snprintf(title, sizeof title, "Distortion: %.300s", clvox_page_name(r->prefix));
     snprintf(path, sizeof path, "%s_report.html", r->prefix);
     CLI_TRY(cli_page_begin(cli, title, &page));
     put_verdict(page, r, result);
