@@ -79,12 +79,15 @@ static int add_plane(void *user, size_t z, int worker)
     const planes *p = user;
     const size_t n = plane_voxels(&p->image->grid);
     const float *v = p->image->data + z * n;
+    double sum = 0, count = 0; /* threads that add to neighbours in memory wait for each other */
     (void)worker;
     for (size_t i = 0; i < n; i++)
         if (isfinite(v[i]) && (double)v[i] > p->above) {
-            p->sum[z] += (double)v[i];
-            p->count[z]++;
+            sum += (double)v[i];
+            count++;
         }
+    p->sum[z] = sum;
+    p->count[z] = count;
     return CLVOX_OK;
 }
 
@@ -160,11 +163,15 @@ end:
     return status;
 }
 
-/* An image as data without NaN, for interpolation that would spread them. */
+/* NaN would spread by interpolation: a copy with zeros in their place; NULL: there are none. */
 static int without_nan(const clvox_volume *image, clvox_volume **out)
 {
-    const int status = clvox_volume_create(&image->grid, 1, CLVOX_KIND_SCALAR, out);
-    for (size_t i = 0; status >= 0 && i < clvox_grid_voxels(&image->grid); i++)
+    const size_t n = clvox_grid_voxels(&image->grid);
+    size_t i = 0;
+    while (i < n && isfinite(image->data[i]))
+        i++;
+    const int status = i < n ? clvox_volume_create(&image->grid, 1, CLVOX_KIND_SCALAR, out) : CLVOX_OK;
+    for (i = 0; *out && i < n; i++)
         (*out)->data[i] = isfinite(image->data[i]) ? image->data[i] : 0;
     return status;
 }
@@ -195,8 +202,8 @@ static int add_image(clvox_context *ctx, const clvox_epi_image *image, const dou
     clvox_transform rigid = {.is_warp = 0}, shift = {.is_warp = 1, .warp = warp};
     clv_matrix_copy(matrix, rigid.matrix);
     CLV_TRY(without_nan(image->image, &given));
-    CLV_TRY(clvox_apply(ctx, given, &r->field->grid, (const clvox_link[]){{&rigid, 0}, {&shift, 0}}, 2,
-                        CLVOX_INTERPOLATE_CUBIC, 0, &moved));
+    CLV_TRY(clvox_apply(ctx, given ? given : image->image, &r->field->grid,
+                        (const clvox_link[]){{&rigid, 0}, {&shift, 0}}, 2, CLVOX_INTERPOLATE_CUBIC, 0, &moved));
     planes p = {.image = moved,
                 .field = r->field,
                 .result = r,
