@@ -61,7 +61,7 @@ typedef struct planes {
     int axis;
     double shift;               /* voxels for a Hz */
     float along[3];             /* mm for a Hz */
-    double above, *sum, *count; /* sums of each plane, of the finite voxels above a value */
+    double above, *sum, *count; /* of each plane: the finite voxels above a value, and what they come to */
 } planes;
 
 static size_t plane_voxels(const clvox_grid *grid)
@@ -180,6 +180,7 @@ static int correct_plane(void *user, size_t z, int worker)
 {
     const planes *p = user;
     const int *size = p->field->grid.size;
+    double piled = 0;
     (void)worker;
     size_t i = z * plane_voxels(&p->field->grid);
     for (int y = 0; y < size[1]; y++)
@@ -187,9 +188,12 @@ static int correct_plane(void *user, size_t z, int worker)
             const size_t at = p->axis == 0 ? (size_t)x : p->axis == 1 ? (size_t)y : z;
             const float jacobian = 1 + (float)p->shift * rise_at(p->field, p->axis, at, i);
             p->result->corrected->data[i] += p->image->data[i] * fmaxf(jacobian, 0);
-            if (jacobian < PILED_UP)
+            if (jacobian < PILED_UP) {
                 p->result->pile_up->data[i] = 1;
+                piled += (double)p->image->data[i] > p->above;
+            }
         }
+    p->count[z] = piled;
     return CLVOX_OK;
 }
 
@@ -200,7 +204,11 @@ static int add_image(clvox_context *ctx, const clvox_epi_image *image, const dou
     int status = CLVOX_OK;
     clvox_volume *given = NULL, *moved = NULL;
     clvox_transform rigid = {.is_warp = 0}, shift = {.is_warp = 1, .warp = warp};
+    const int slices = r->field->grid.size[2];
+    double *piled = calloc((size_t)slices, sizeof *piled);
     clv_matrix_copy(matrix, rigid.matrix);
+    if (!piled)
+        CLV_TRY(clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory"));
     CLV_TRY(without_nan(image->image, &given));
     CLV_TRY(clvox_apply(ctx, given ? given : image->image, &r->field->grid,
                         (const clvox_link[]){{&rigid, 0}, {&shift, 0}}, 2, CLVOX_INTERPOLATE_CUBIC, 0, &moved));
@@ -208,9 +216,14 @@ static int add_image(clvox_context *ctx, const clvox_epi_image *image, const dou
                 .field = r->field,
                 .result = r,
                 .axis = image->encoding.axis,
-                .shift = clv_epi_shift(image)};
+                .shift = clv_epi_shift(image),
+                .above = clv_epi_head(image->image) / 2,
+                .count = piled};
     CLV_TRY(each_plane(&r->field->grid, correct_plane, &p));
+    for (int z = 0; z < slices; z++)
+        r->piled_up += (long)piled[z];
 end:
+    free(piled);
     clvox_volume_destroy(&given);
     clvox_volume_destroy(&moved);
     return status;
@@ -226,6 +239,7 @@ int clv_epi_correct(clvox_context *ctx, const clvox_epi_image *images, int count
     size_t inside = 0;
     float *shift = malloc(n * sizeof *shift);
     r->images = count;
+    r->piled_up = 0;
     if (!shift) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
@@ -248,10 +262,8 @@ int clv_epi_correct(clvox_context *ctx, const clvox_epi_image *images, int count
         r->corrected->data[i] /= (float)count;
     const double head = clv_epi_head(r->corrected) / 2;
     for (size_t i = 0; i < n; i++)
-        if ((double)r->corrected->data[i] > head) {
+        if ((double)r->corrected->data[i] > head)
             shift[inside++] = (float)each * fabsf(r->field->data[i]);
-            r->piled_up += r->pile_up->data[i] > 0;
-        }
     r->largest_mm = inside ? clv_select_quantile(shift, inside, MOST) : 0;
 end:
     free(shift);
