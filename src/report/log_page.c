@@ -97,6 +97,8 @@ static const char *title_of(const char *key)
         {"euler_if_free", "Euler characteristic if free to change"},
         {"components_if_free", "components if free to change"},
         {"kept", "topology kept"},
+        {"noise_voxels", "noise, voxels"},
+        {"band_voxels", "voxels near the surface"},
         {"largest_shift_mm", "largest shift in the head"},
         {"piled_up_voxels", "voxels where signal piles up"},
         {"difference_before", "difference of the images before, rms over the mean"},
