@@ -266,8 +266,8 @@ CLVOX_API void clvox_segment_list_defaults(clvox_segment_list_options *options);
 
 /* The heads of a table: columns image and, unless options name derivatives, output. Images are not opened,
  * the table of the atlases is read. Fails where two heads would write the same file, or one what another or
- * an atlas is read from. A shard has every shards-th head, or none. On success *out is the caller's, for clvox_segment_rows_destroy. CLVOX_ERROR_FILE,
- * CLVOX_ERROR_FORMAT and CLVOX_ERROR_DATA. */
+ * an atlas is read from. A shard has every shards-th head, or none. On success *out is the caller's, for
+ * clvox_segment_rows_destroy. CLVOX_ERROR_FILE, CLVOX_ERROR_FORMAT and CLVOX_ERROR_DATA. */
 CLVOX_API int clvox_segment_rows_read(const char *table, const clvox_segment_list_options *options,
                                       clvox_segment_rows **out);
 
@@ -278,7 +278,8 @@ CLVOX_API int clvox_segment_rows_make(const clvox_segment_row *rows, int count,
 /* Labels the heads that are not complete, and writes for each what `clvox segment` writes, its log last. The
  * atlases are read once and stay in memory. Each context solves one head while its next is read and its last
  * ones are written; contexts have to be of one model and driver. Processes that are given the same list share
- * its heads as those of clvox_register_list do pairs. The outcome is in the rows and in the table rows->summary. CLVOX_ERROR_DATA where some failed or no atlas can be read, CLVOX_ERROR_STOPPED,
+ * its heads as those of clvox_register_list do pairs. The outcome is in the rows and in the table
+ * rows->summary. CLVOX_ERROR_DATA where some failed or no atlas can be read, CLVOX_ERROR_STOPPED,
  * CLVOX_ERROR_FILE where a disk is full; the same call then goes on. */
 CLVOX_API int clvox_segment_list(clvox_segment_rows *rows, const clvox_segment_list_options *options,
                                  clvox_context *const *contexts, int count);

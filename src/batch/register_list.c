@@ -146,7 +146,8 @@ static void *begin_pair(void *list, int row, clvox_context *ctx, clv_run *run)
         return NULL;
     j->row = &w->pairs->pair[row];
     j->work = w;
-    j->pair = (clv_pair){.row = j->row, .options = w->options, .ctx = ctx, .look = clv_rows_look, .user = run};
+    j->pair =
+        (clv_pair){.row = j->row, .options = w->options, .ctx = ctx, .look = clv_rows_look, .user = run};
     j->pair.work.options = w->registration;
     j->pair.log = cJSON_Duplicate(w->head, true);
     char *key = key_of(w, j->row);

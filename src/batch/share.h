@@ -22,9 +22,9 @@ int clv_shard_keep(clv_shard s, void *rows, size_t size, int count, void (*drop)
 
 enum { CLV_CLAIM_NONE = -1, CLV_CLAIM_TAKEN = -2 };
 
-/* Keeps other processes from making the row with this log, on this machine and on those that share the folder,
- * until clv_claim_leave. CLV_CLAIM_TAKEN: another one has it; CLV_CLAIM_NONE: there can be no claim here,
- * which the row's own files will say, or the file system has no locks. */
+/* Keeps other processes from making the row with this log, on this machine and on those that share the
+ * folder, until clv_claim_leave. CLV_CLAIM_TAKEN: another one has it; CLV_CLAIM_NONE: there can be no claim
+ * here, which the row's own files will say, or the file system has no locks. */
 int clv_claim_take(const char *log);
 void clv_claim_leave(const char *log, int claim);
 

@@ -240,8 +240,8 @@ end:
     return status;
 }
 
-/* Takes over the winners of planes first to end of the head. list and place are free by now, and so are labels,
- * of two atlases at least. */
+/* Takes over the winners of planes first to end of the head. list and place are free by now, and so are
+ * labels, of two atlases at least. */
 static int take(clvox_context *ctx, const slab *s, int set, int first, int end_plane)
 {
     int status = CLVOX_OK;

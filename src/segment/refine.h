@@ -14,11 +14,11 @@ typedef struct clv_refining {
     float *share, *other;     /* of the votes, for label and second */
 } clv_refining;
 
-/* At voxels with two labels chooses that of the larger p_l N(I | m_l, v_l)^strength: p_l its share of the votes,
- * m_l and v_l mean and variance of the head within reach, each voxel weighed by the label's share there. v_l is
- * at least FLOOR (refine.c) of the variance of all voxels with two labels. Exchanges label and second where the
- * second wins; share becomes the winner's part of both, other the rest. On the host, in all its threads; the
- * same bits for any number of them. CLVOX_ERROR_MEMORY. */
+/* At voxels with two labels chooses that of the larger p_l N(I | m_l, v_l)^strength: p_l its share of the
+ * votes, m_l and v_l mean and variance of the head within reach, each voxel weighed by the label's share
+ * there; v_l is raised by FLOOR (refine.c) of the variance of all voxels with two labels. Exchanges label and
+ * second where the second wins; share becomes the winner's part of both, other the rest. On the host, in all
+ * its threads; the same bits for any number of them. CLVOX_ERROR_MEMORY. */
 int clv_refine(const clv_refining *refining);
 
 #endif

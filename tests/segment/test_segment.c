@@ -293,8 +293,14 @@ typedef struct votes {
 
 static int refined(votes *v, float strength)
 {
-    return clv_refine(
-        &(clv_refining){{WIDE, HIGH, DEEP}, REACH, v->head, strength, v->label, v->second, v->share, v->other});
+    return clv_refine(&(clv_refining){.size = {WIDE, HIGH, DEEP},
+                                      .reach = REACH,
+                                      .head = v->head,
+                                      .strength = strength,
+                                      .label = v->label,
+                                      .second = v->second,
+                                      .share = v->share,
+                                      .other = v->other});
 }
 
 /* Votes have a border two voxels beyond the head's, and labels take the head's; in a flat head they stay. */

@@ -12,8 +12,8 @@ typedef struct clv_label_voters {
     int reach;                    /* voxels that vote along each axis, to either side; at most the margin */
 } clv_label_voters;
 
-/* The label (int32_t; -1: nobody votes) and its share of the votes (float) at each voxel of the list, then the
- * second label (-1: there is none) and its share at each: out and share hold twice the list. */
+/* The label (int32_t; -1: nobody votes) and its share of the votes (float) at each voxel of the list, then
+ * the second label (-1: there is none) and its share at each: out and share hold twice the list. */
 int clv_label_vote(clvox_context *ctx, const clv_label_stack *stack, const clv_label_list *list,
                    const clv_label_voters *voters, clv_buffer *out, clv_buffer *share);
 
