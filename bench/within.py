@@ -266,9 +266,12 @@ def epi(options, run, folder):
                              ("register --boundary", ["--boundary", name, "--boundary-labels", "2,41"])):
             run.clvox(method, *ours, *more)
             found.append((method, read_itk_affine(f"{folder}/epi_affine.txt")))
+            if not more and options.neuroreg:
+                run("lta", os.path.join(options.neuroreg, "lta"), "convert", "--in-format", "itk", "--src-img", "epi.nii", "--dst-img",
+                    "t1.nii", "epi_affine.txt", "start.lta")
         if options.neuroreg:
             for method, more in (("bbreg", []), ("bbreg --slope .05", ["--slope", ".05"])):
-                run.neuroreg(method, "bbreg", "--mov", "epi.nii", "--seg", name, "--ref", "t1.nii", "--out", "epi.lta", *more)
+                run.neuroreg(method, "bbreg", "--mov", "epi.nii", "--seg", name, "--init-lta", "start.lta", "--out", "epi.lta", *more)
                 found.append((method, np.linalg.inv(read_lta(f"{folder}/epi.lta"))))
         rows += [{"head": os.path.basename(head).split(".")[0].split("_DLMUSE")[0], "method": method,
                   "mm": float(off(map_, motion, points).mean())} for method, map_ in found]
