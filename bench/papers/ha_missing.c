@@ -8,6 +8,7 @@ static const struct {
     {"table 2.4, the FFT's column", "the library's transform multiplies by its operator's spectrum alone"},
     {"section 2.3.7, transposes between recursions",
      "the recursion walks along any axis; a transpose would move a pass's bytes more"},
+    {"equation 2.3, what merging sweeps gains by the bytes", "measured: sweeps in blocks of one and two"},
     {"figure 2.8, red and black of a sweep in one pass",
      "on GPUs alone, as local memory is no faster on a CPU"},
     {"section 2.3.1, RAII and shared pointers", "the library is in C; pools and destroy functions do that"},

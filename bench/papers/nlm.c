@@ -463,7 +463,7 @@ static const char *const not_covered[] = {
     "  and `clvox surface compare` compare what two devices made, doc/devices.md has how far they are\n"
     "  apart",
     "the whole of `surface denoise` by this step: it re-distances, keeps volume and topology, and by\n"
-    "  default averages whole patches instead (doc/surfaces.md)",
+    "  default averages whole patches instead (doc/guide/surfaces.md)",
     NULL,
 };
 

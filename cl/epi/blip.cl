@@ -178,33 +178,21 @@ static inline line line_along(int axis, int x, int y, int z, int4 size)
 /* Whether there is a voxel so far before and after. */
 #define BEFORE(l, by) ((l).at >= (whole)(by))
 #define AFTER(l, by) ((l).at < (whole)((l).length - (by)))
-#define ONLY(when, value) select((real)(0.0f), value, when)
+#if WIDE == 8
+#define ONLY(when, value) as_float8(as_int8(value) & (when))
+#else
+#define ONLY(when, value) ((when) ? (value) : 0.0f)
+#endif
 
-/* Values along a line from two before a voxel to two after it. */
-typedef struct five {
-    real low2, low, here, high, high2;
-} five;
-
-INLINED void five_along(five *f, __global const float *v, int i, line l, int n, const int inner)
+/* D v at a voxel, from v before, at and after it. */
+static inline real slope_of(real before, real here, real after, line l)
 {
-    f->low2 = look(v, i - 2 * l.step, n, inner);
-    f->low = look(v, i - l.step, n, inner);
-    f->here = look(v, i, n, inner);
-    f->high = look(v, i + l.step, n, inner);
-    f->high2 = look(v, i + 2 * l.step, n, inner);
-}
-
-/* D v at the voxel. */
-static inline real slope_of(five v, line l)
-{
-    return 0.5f * (select(v.here, v.high, AFTER(l, 1)) - select(v.here, v.low, BEFORE(l, 1)));
+    return 0.5f * (select(here, after, AFTER(l, 1)) - select(here, before, BEFORE(l, 1)));
 }
 
 static inline real slope_at(__global const float *v, int i, line l, int n)
 {
-    const real here = get(v, i, n);
-    return 0.5f * (select(here, get(v, i + l.step, n), AFTER(l, 1)) -
-                   select(here, get(v, i - l.step, n), BEFORE(l, 1)));
+    return slope_of(get(v, i - l.step, n), get(v, i, n), get(v, i + l.step, n), l);
 }
 
 /* D' t at the voxel, from t before, at and after it. */
@@ -213,14 +201,17 @@ static inline real spread(real before, real here, real after, line l)
     return 0.5f * (select(-here, before, BEFORE(l, 1)) - select(-here, after, AFTER(l, 1)));
 }
 
-/* The squared second difference, or half the derivative of all of them. */
-static inline real bend_along(five v, line l, const int squared)
+/* The squared second difference along a line, or half the derivative of all of them. */
+INLINED real bend_along(__global const float *v, int i, line l, int n, const int squared, const int inner)
 {
-    const real second = (v.low - v.here) + (v.high - v.here);
+    const real low = look(v, i - l.step, n, inner), here = look(v, i, n, inner),
+               high = look(v, i + l.step, n, inner), second = (low - here) + (high - here);
     const whole both = BEFORE(l, 1) & AFTER(l, 1);
-    return squared ? ONLY(both, second * second)
-                   : ONLY(BEFORE(l, 2), (v.low2 - v.low) + (v.here - v.low)) - ONLY(both, 2.0f * second) +
-                         ONLY(AFTER(l, 2), (v.high2 - v.high) + (v.here - v.high));
+    if (squared)
+        return ONLY(both, second * second);
+    const real low2 = look(v, i - 2 * l.step, n, inner), high2 = look(v, i + 2 * l.step, n, inner);
+    return ONLY(BEFORE(l, 2), (low2 - low) + (here - low)) - ONLY(both, 2.0f * second) +
+           ONLY(AFTER(l, 2), (high2 - high) + (here - high));
 }
 
 /* The same over the three axes, in mm. */
@@ -228,14 +219,9 @@ INLINED real bend_at(__global const float *v, int i, int x, int y, int z, grid g
                      const int inner)
 {
     const float4 h = g.inverse * g.inverse * g.inverse * g.inverse;
-    const line lx = line_along(0, x, y, z, g.size), ly = line_along(1, x, y, z, g.size),
-               lz = line_along(2, x, y, z, g.size);
-    five vx, vy, vz;
-    five_along(&vx, v, i, lx, g.size.w, inner);
-    five_along(&vy, v, i, ly, g.size.w, inner);
-    five_along(&vz, v, i, lz, g.size.w, inner);
-    return h.x * bend_along(vx, lx, squared) + h.y * bend_along(vy, ly, squared) +
-           h.z * bend_along(vz, lz, squared);
+    return h.x * bend_along(v, i, line_along(0, x, y, z, g.size), g.size.w, squared, inner) +
+           h.y * bend_along(v, i, line_along(1, x, y, z, g.size), g.size.w, squared, inner) +
+           h.z * bend_along(v, i, line_along(2, x, y, z, g.size), g.size.w, squared, inner);
 }
 
 /* By how much of a voxel's own value that is. */
@@ -397,17 +383,16 @@ INLINED real operator_at(const equations *on, int i, int x, int y, int z, const 
     const int n = on->g.size.w;
     __global const float *aa = on->terms + 2 * n, *ab = aa + n, *bb = ab + n;
     const line l = line_along(on->axis, x, y, z, on->g.size);
-    five e;
-    five_along(&e, on->v, i, l, n, inner);
-    const real rise = slope_of(e, l), mixed = look(ab, i, n, inner);
-    const real low =
-        muladd(look(bb, i - l.step, n, inner), 0.5f * (e.here - select(e.low, e.low2, BEFORE(l, 2))),
-               look(ab, i - l.step, n, inner) * e.low);
-    const real high =
-        muladd(look(bb, i + l.step, n, inner), 0.5f * (select(e.high, e.high2, AFTER(l, 2)) - e.here),
-               look(ab, i + l.step, n, inner) * e.high);
-    const real here = muladd(look(bb, i, n, inner), rise, mixed * e.here);
-    return muladd(look(aa, i, n, inner), e.here, mixed * rise) + spread(low, here, high, l) +
+    const real v0 = look(on->v, i, n, inner), mixed = look(ab, i, n, inner);
+    const real v1 = look(on->v, i - l.step, n, inner), v2 = look(on->v, i - 2 * l.step, n, inner);
+    const real w1 = look(on->v, i + l.step, n, inner), w2 = look(on->v, i + 2 * l.step, n, inner);
+    const real rise = slope_of(v1, v0, w1, l);
+    const real low = muladd(look(bb, i - l.step, n, inner), 0.5f * (v0 - select(v1, v2, BEFORE(l, 2))),
+                            look(ab, i - l.step, n, inner) * v1);
+    const real high = muladd(look(bb, i + l.step, n, inner), 0.5f * (select(w1, w2, AFTER(l, 2)) - v0),
+                             look(ab, i + l.step, n, inner) * w1);
+    const real here = muladd(look(bb, i, n, inner), rise, mixed * v0);
+    return muladd(look(aa, i, n, inner), v0, mixed * rise) + spread(low, here, high, l) +
            on->lambda * bend_at(on->v, i, x, y, z, on->g, 0, inner);
 }
 

@@ -51,7 +51,7 @@ typedef struct clvox_epi_result {
     double difference_before, difference_after; /* root mean square between the images, over their mean in the
                                                    head; NAN of one image */
     double largest_mm; /* shift of the first image in the head, the 99.9th percentile */
-    long piled_up;     /* voxels of pile_up inside the head */
+    long piled_up;     /* voxels of pile_up where an image shows signal of the head */
     double seconds;
     size_t device_bytes;
 } clvox_epi_result;

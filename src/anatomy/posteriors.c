@@ -155,6 +155,7 @@ static int fill(void *user, size_t z, int worker)
     const filling *f = user;
     const clvox_volume *v = f->s->volume;
     const size_t plane = (size_t)v->grid.size[0] * (size_t)v->grid.size[1], n = clvox_grid_voxels(&v->grid);
+    double rest = 0;
     (void)worker;
     for (size_t i = z * plane; i < (z + 1) * plane; i++) {
         double sum = 0, common = 0, share;
@@ -171,8 +172,9 @@ static int fill(void *user, size_t z, int worker)
             f->out->data[(size_t)k * n + i] = (float)share;
             common += share;
         }
-        f->rest[z] += fmax(0, 1 - common);
+        rest += fmax(0, 1 - common);
     }
+    f->rest[z] = rest;
     return CLVOX_OK;
 }
 

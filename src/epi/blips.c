@@ -22,7 +22,7 @@ static const double BENDING = 10;
 static const double COARSEST_MM = 8.5;
 /* Steps of a coarse level, of the finest one, and of conjugate gradients in each; a level ends where a step
  * gains less than this share. */
-enum { STEPS = 32, FINEST_STEPS = 5, SOLVES = 32, HALVINGS = 4, LEAST_VOXELS = 6 };
+enum { STEPS = 32, FINEST_STEPS = 5, SOLVES = 32, LEAST_VOXELS = 6 };
 static const double LEAST_GAIN = 2e-3;
 /* Motion waits until a step of the field gains less: before that it takes distortion for motion. */
 static const double SETTLED = .05;
@@ -180,26 +180,21 @@ end:
     return status;
 }
 
-/* Goes along the step as far as the energy falls; *gain: by how much of it, 0: it does not. */
+/* Takes the step if the energy falls; *gain: by how much of it, 0: it does not. */
 static int go(blips_run *b, const level *l, double parts[2], double *gain)
 {
     int status = CLVOX_OK;
     const clv_image trial = on_level(l, b->trial);
-    const double before = parts[0] + parts[1];
-    *gain = 0;
-    for (int half = 0; half <= HALVINGS; half++) {
-        double found[2];
-        CLV_TRY(clv_pointwise(b->ctx, CLV_POINTWISE_LINEAR, &trial, b->field, b->solve.step, NULL,
-                              (float[4]){1, ldexpf(1, -half), 0, 0}));
-        CLV_TRY(measure(b, l, b->trial, b->terms[1], found));
-        if (!(found[0] + found[1] < before))
-            continue;
+    double found[2];
+    CLV_TRY(clv_pointwise(b->ctx, CLV_POINTWISE_LINEAR, &trial, b->field, b->solve.step, NULL,
+                          (float[4]){1, 1, 0, 0}));
+    CLV_TRY(measure(b, l, b->trial, b->terms[1], found));
+    *gain = fmax(0, 1 - (found[0] + found[1]) / (parts[0] + parts[1]));
+    if (*gain > 0) {
         swap(&b->field, &b->trial);
         swap(&b->terms[0], &b->terms[1]);
         parts[0] = found[0];
         parts[1] = found[1];
-        *gain = 1 - (found[0] + found[1]) / before;
-        break;
     }
 end:
     return status;
@@ -262,29 +257,16 @@ end:
 }
 
 /* A step of every image, to the first one of its own direction; the first one of the other direction to the
- * first of all. Taken back where the energy does not fall; parts: of the energy. */
+ * first of all. The energy may rise until the field has followed. */
 static int move(blips_run *b, const level *l, double parts[2])
 {
     int status = CLVOX_OK, leader = 0;
-    const size_t bytes = (size_t)l->voxels * sizeof(float);
-    double before[CLVOX_EPI_MOST][4][4], found[2];
-    memcpy(before, b->result->matrix, sizeof before);
-    CLV_TRY(clv_buffer_copy(b->ctx, b->field, 0, b->solve.step, 0, bytes));
     for (int k = 1; k < b->count; k++) {
         const bool turned = clv_epi_shift(&b->images[k]) * clv_epi_shift(&b->images[0]) < 0;
         CLV_TRY(move_image(b, l, k, turned ? leader : 0, !turned || leader));
         leader = turned && !leader ? k : leader;
     }
-    CLV_TRY(measure(b, l, b->field, b->terms[1], found));
-    if (found[0] + found[1] < parts[0] + parts[1]) {
-        swap(&b->terms[0], &b->terms[1]);
-        parts[0] = found[0];
-        parts[1] = found[1];
-        goto end;
-    }
-    memcpy(b->result->matrix, before, sizeof before);
-    swap(&b->field, &b->solve.step);
-    CLV_TRY(send_maps(b, l));
+    CLV_TRY(measure(b, l, b->field, b->terms[0], parts));
 end:
     return status;
 }

@@ -61,7 +61,7 @@ typedef struct planes {
     int axis;
     double shift;               /* voxels for a Hz */
     float along[3];             /* mm for a Hz */
-    double above, *sum, *count; /* sums of each plane, of the finite voxels above a value */
+    double above, *sum, *count; /* of each plane: the finite voxels above a value, and what they come to */
 } planes;
 
 static size_t plane_voxels(const clvox_grid *grid)
@@ -79,12 +79,15 @@ static int add_plane(void *user, size_t z, int worker)
     const planes *p = user;
     const size_t n = plane_voxels(&p->image->grid);
     const float *v = p->image->data + z * n;
+    double sum = 0, count = 0; /* threads that add to neighbours in memory wait for each other */
     (void)worker;
     for (size_t i = 0; i < n; i++)
         if (isfinite(v[i]) && (double)v[i] > p->above) {
-            p->sum[z] += (double)v[i];
-            p->count[z]++;
+            sum += (double)v[i];
+            count++;
         }
+    p->sum[z] = sum;
+    p->count[z] = count;
     return CLVOX_OK;
 }
 
@@ -160,11 +163,15 @@ end:
     return status;
 }
 
-/* An image as data without NaN, for interpolation that would spread them. */
+/* NaN would spread by interpolation: a copy with zeros in their place; NULL: there are none. */
 static int without_nan(const clvox_volume *image, clvox_volume **out)
 {
-    const int status = clvox_volume_create(&image->grid, 1, CLVOX_KIND_SCALAR, out);
-    for (size_t i = 0; status >= 0 && i < clvox_grid_voxels(&image->grid); i++)
+    const size_t n = clvox_grid_voxels(&image->grid);
+    size_t i = 0;
+    while (i < n && isfinite(image->data[i]))
+        i++;
+    const int status = i < n ? clvox_volume_create(&image->grid, 1, CLVOX_KIND_SCALAR, out) : CLVOX_OK;
+    for (i = 0; *out && i < n; i++)
         (*out)->data[i] = isfinite(image->data[i]) ? image->data[i] : 0;
     return status;
 }
@@ -173,6 +180,7 @@ static int correct_plane(void *user, size_t z, int worker)
 {
     const planes *p = user;
     const int *size = p->field->grid.size;
+    double piled = 0;
     (void)worker;
     size_t i = z * plane_voxels(&p->field->grid);
     for (int y = 0; y < size[1]; y++)
@@ -180,9 +188,12 @@ static int correct_plane(void *user, size_t z, int worker)
             const size_t at = p->axis == 0 ? (size_t)x : p->axis == 1 ? (size_t)y : z;
             const float jacobian = 1 + (float)p->shift * rise_at(p->field, p->axis, at, i);
             p->result->corrected->data[i] += p->image->data[i] * fmaxf(jacobian, 0);
-            if (jacobian < PILED_UP)
+            if (jacobian < PILED_UP) {
                 p->result->pile_up->data[i] = 1;
+                piled += (double)p->image->data[i] > p->above;
+            }
         }
+    p->count[z] = piled;
     return CLVOX_OK;
 }
 
@@ -193,17 +204,26 @@ static int add_image(clvox_context *ctx, const clvox_epi_image *image, const dou
     int status = CLVOX_OK;
     clvox_volume *given = NULL, *moved = NULL;
     clvox_transform rigid = {.is_warp = 0}, shift = {.is_warp = 1, .warp = warp};
+    const int slices = r->field->grid.size[2];
+    double *piled = calloc((size_t)slices, sizeof *piled);
     clv_matrix_copy(matrix, rigid.matrix);
+    if (!piled)
+        CLV_TRY(clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory"));
     CLV_TRY(without_nan(image->image, &given));
-    CLV_TRY(clvox_apply(ctx, given, &r->field->grid, (const clvox_link[]){{&rigid, 0}, {&shift, 0}}, 2,
-                        CLVOX_INTERPOLATE_CUBIC, 0, &moved));
+    CLV_TRY(clvox_apply(ctx, given ? given : image->image, &r->field->grid,
+                        (const clvox_link[]){{&rigid, 0}, {&shift, 0}}, 2, CLVOX_INTERPOLATE_CUBIC, 0, &moved));
     planes p = {.image = moved,
                 .field = r->field,
                 .result = r,
                 .axis = image->encoding.axis,
-                .shift = clv_epi_shift(image)};
+                .shift = clv_epi_shift(image),
+                .above = clv_epi_head(image->image) / 2,
+                .count = piled};
     CLV_TRY(each_plane(&r->field->grid, correct_plane, &p));
+    for (int z = 0; z < slices; z++)
+        r->piled_up += (long)piled[z];
 end:
+    free(piled);
     clvox_volume_destroy(&given);
     clvox_volume_destroy(&moved);
     return status;
@@ -219,6 +239,7 @@ int clv_epi_correct(clvox_context *ctx, const clvox_epi_image *images, int count
     size_t inside = 0;
     float *shift = malloc(n * sizeof *shift);
     r->images = count;
+    r->piled_up = 0;
     if (!shift) {
         status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
         goto end;
@@ -241,10 +262,8 @@ int clv_epi_correct(clvox_context *ctx, const clvox_epi_image *images, int count
         r->corrected->data[i] /= (float)count;
     const double head = clv_epi_head(r->corrected) / 2;
     for (size_t i = 0; i < n; i++)
-        if ((double)r->corrected->data[i] > head) {
+        if ((double)r->corrected->data[i] > head)
             shift[inside++] = (float)each * fabsf(r->field->data[i]);
-            r->piled_up += r->pile_up->data[i] > 0;
-        }
     r->largest_mm = inside ? clv_select_quantile(shift, inside, MOST) : 0;
 end:
     free(shift);

@@ -114,8 +114,8 @@ int clv_symmetric_order(const clvox_register_images *images, bool contents)
     return order ? order : compare_places(fixed, moving);
 }
 
-/* Whether a run may begin with the image that comes first: syn, which moves both, where the grids are
- * comparable. Others keep the fixed grid. */
+/* Whether a run may begin with the image that comes first: models that move both images, where the grids
+ * are comparable. Others keep the fixed grid. */
 static bool exchanges(const clvox_register_images *images, const clvox_register_options *o)
 {
     const clvox_grid *fixed = &clv_register_first(images, false)->grid,

@@ -130,6 +130,7 @@ static const case_of cases[] = {
     {{37, 35, 29}, {2.2, 2.4, 2.4}, 0, 0, {-.04, .05}, 70, 2.5},
     {{27, 31, 37}, {3, 3, 2}, -.2, 2, {.05, -.05}, 60, 2.5},
     {{31, 41, 1}, {2.4, 2.2, 5}, 0, 1, {.05, -.05}, 60, 3},
+    {{31, 37, 21}, {2.4, 2.4, 3}, .3, 1, {.1, -.1}, 90, 3.5},
 };
 
 static void blips(const case_of *c, clvox_volume *v[2], clvox_epi_image images[2], const double motion[4][4])
@@ -191,44 +192,51 @@ static void finds_the_field(void **state)
 static void finds_motion(void **state)
 {
     const case_of *c = &cases[0];
-    clvox_volume *v[3];
-    clvox_epi_image images[3];
+    clvox_volume *v[4];
+    clvox_epi_image images[4];
     clvox_epi_result r;
     double turn[4][4] = {{0, -.012, .006, 0}, {.012, 0, -.014, 0}, {-.006, .014, 0, 0}, {0}}, motion[4][4];
+    double nod[4][4] = {{0, .04, 0, 0}, {-.04, 0, .02, 0}, {0, -.02, 0, 0}, {0}}, far[4][4];
     (void)state;
     clv_matrix_exp(CLV_MATRIX(turn), motion);
     motion[0][3] = .9;
     motion[2][3] = -.7;
+    clv_matrix_exp(CLV_MATRIX(nod), far);
+    far[0][3] = -2;
+    far[1][3] = 1.5;
     blips(c, v, images, CLV_MATRIX(motion));
-    /* A third image, of the first one's direction and the second one's place. */
+    /* A third image, of the first one's direction and the second one's place, and a fourth one of the
+     * second one's direction elsewhere. */
     v[2] = scan(&v[0]->grid, images[0].encoding, c->most, CLV_MATRIX(motion));
     images[2] = (clvox_epi_image){v[2], images[0].encoding};
-    for (unsigned k = 0; k < 3; k++)
+    v[3] = scan(&v[0]->grid, images[1].encoding, c->most, CLV_MATRIX(far));
+    images[3] = (clvox_epi_image){v[3], images[1].encoding};
+    for (unsigned k = 0; k < 4; k++)
         noise(v[k], 5 + k, 2);
-    assert_ok(clvox_epi_from_blips(ctx, images, 3, &r));
+    assert_ok(clvox_epi_from_blips(ctx, images, 4, &r));
     /* Along the axis of phase encoding the motion is a constant of the field, here next to nothing. */
-    for (int k = 1; k < 3; k++) {
+    for (int k = 1; k < 4; k++) {
         double worst = 0;
         for (int corner = 0; corner < 8; corner++) {
             double x[3], p[3], q[3], e[3];
             for (int a = 0; a < 3; a++)
                 x[a] = corner >> a & 1 ? 25 : -25;
-            clv_matrix_apply(CLV_MATRIX(motion), x, p);
+            clv_matrix_apply(k < 3 ? CLV_MATRIX(motion) : CLV_MATRIX(far), x, p);
             clv_matrix_apply(CLV_MATRIX(r.matrix[k]), x, q);
             for (int a = 0; a < 3; a++)
                 e[a] = v[0]->grid.to_ras[a][c->axis] / c->edge[c->axis];
             const double d[3] = {p[0] - q[0], p[1] - q[1], p[2] - q[2]};
-            const double along = k == 1 ? d[0] * e[0] + d[1] * e[1] + d[2] * e[2] : 0;
+            const double along = k != 2 ? d[0] * e[0] + d[1] * e[1] + d[2] * e[2] : 0;
             worst = fmax(worst, sqrt(fmax(0, d[0] * d[0] + d[1] * d[1] + d[2] * d[2] - along * along)));
         }
         printf("# image %d: %.3f mm off\n", k, worst);
-        assert_true(worst < .5);
+        assert_true(worst < .7);
     }
     printf("# %.2f Hz rms\n", error_of(&r, c->most));
     assert_true(error_of(&r, c->most) < 8);
     clvox_epi_result_destroy(&r);
     release(v);
-    clvox_volume_destroy(&v[2]);
+    release(v + 2);
 }
 
 static void identical_images_have_none(void **state)
@@ -287,10 +295,12 @@ static void a_field_map_corrects(void **state)
     assert_ok(clvox_epi_from_field(ctx, &(clvox_epi_image){v, e}, map, 4, &steep));
     for (size_t i = 0; i < clvox_grid_voxels(&g); i++) {
         const bool folds = 1 + e.seconds * (double)clv_epi_rise(steep.field, 1, i) < .2;
+        const bool turned = 1 + e.seconds * (double)clv_epi_rise(steep.field, 1, i) < 0;
         assert_true((steep.pile_up->data[i] > 0) == folds && isfinite(steep.corrected->data[i]));
+        assert_true(!turned || steep.corrected->data[i] == 0);
         piled += folds;
     }
-    assert_true(piled > 0 && steep.piled_up <= piled && r.piled_up == 0);
+    assert_true(piled > 0 && steep.piled_up > 0 && steep.piled_up <= piled && r.piled_up == 0);
     clvox_epi_result_destroy(&steep);
     /* The phase that the field makes between two echoes is the same field; of another unit it is refused. */
     clvox_epi_result phase;
