@@ -11,8 +11,8 @@
 changes: a cavity that pushes tissue aside, of 30 and 113 ml, or a head that nods below the brain, moved by a rigid map;
 one cubic interpolation, fresh noise of 2% in both images. Errors are the root mean square over the brain.
 scans: Dice of all labels of scans beside each other (nearest voxel), and by how much going round all misses closing.
-epi: EPI (3 mm, noise, shading, a region without signal), moved by up to 10 mm and 10 degrees: made of the T1, or
-with the T1 of the labels; --draws of each head.
+epi: EPI (3 mm, noise, shading, a region without signal), moved by up to 10 mm and 10 degrees: made of the T1, or with the T1
+made of the labels. bbreg starts from mutual information's pose.
 lost: how often --boundary reports where it ends, from starts that are right and wrong, by its cost: EPI made of each T1, the
 FLAIR, whose truth is mutual information's, and the boundary of the head before.
 Seconds are those of whole commands, by the clock and of the processor, and follow --threads. Needs numpy, scipy and
@@ -245,9 +245,9 @@ def seen_by_epi(image, affine, motion, centre, rng):
 
 def epi(options, run, folder):
     rows = []
-    for (number, head), draw in itertools.product(enumerate(options.inputs), range(options.draws)):
+    for number, head in enumerate(options.inputs):
         *images, name = map(os.path.abspath, head.split(","))
-        labels, rng = Volume.read(name, int), np.random.default_rng([7, number] + [draw] * (draw > 0))
+        labels, rng = Volume.read(name, int), np.random.default_rng([7, number])
         if images:
             image, brain = Volume.read(images[0]), labels.data > 0
             t1, bold = image.data / np.percentile(image.data[brain], 99) * 110, of_head(image, brain)
@@ -350,7 +350,6 @@ def main():
     parser.add_argument("--clvox", default="clvox", help="the program (default: clvox in PATH)")
     parser.add_argument("--neuroreg", metavar="FOLDER", help="of robreg, multireg and bbreg (default: without)")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--draws", type=int, default=1, help="of noise and motion, of epi")
     parser.add_argument("--json", metavar="FILE", help="where the record goes")
     options = parser.parse_args()
     options.clvox = os.path.abspath(options.clvox) if os.path.sep in options.clvox else options.clvox

@@ -147,8 +147,9 @@ CLVOX_API void clvox_pairs_defaults(clvox_pairs_options *options);
 
 /* The pairs of a table: columns fixed, moving and, unless options name derivatives, output; if wanted
  * fixed_mask, moving_mask, labels and boundary, with ; between its files. Images are not opened. Fails where
- * two pairs would write the same file, or one what another reads. A shard has every shards-th pair, or none. On success *out is the
- * caller's, for clvox_pairs_destroy. CLVOX_ERROR_FILE, CLVOX_ERROR_FORMAT and CLVOX_ERROR_DATA. */
+ * two pairs would write the same file, or one what another reads. A shard has every shards-th pair, or none.
+ * On success *out is the caller's, for clvox_pairs_destroy. CLVOX_ERROR_FILE, CLVOX_ERROR_FORMAT,
+ * CLVOX_ERROR_DATA, and CLVOX_ERROR_ARGUMENT for a boundary without a rigid or affine part to refine. */
 CLVOX_API int clvox_pairs_read(const char *table, const clvox_pairs_options *options, clvox_pairs **out);
 
 /* The same of pairs whose fixed, moving, output and, if wanted, masks, labels and boundary are set. */

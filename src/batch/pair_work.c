@@ -147,9 +147,8 @@ int clvox_pair_boundary_read(clvox_pair_work *w, const clvox_pair_boundary *b)
 {
     int status = CLVOX_OK;
     for (int i = 0; i < b->files; i++)
-        CLV_TRY(clvox_surface_is_file(b->file[i])
-                    ? clvox_surface_read_with(b->file[i], b->lps, &w->white[i])
-                    : clvox_volume_read(b->file[i], &w->white_map[i]));
+        CLV_TRY(clvox_surface_is_file(b->file[i]) ? clvox_surface_read_with(b->file[i], b->lps, &w->white[i])
+                                                  : clvox_volume_read(b->file[i], &w->white_map[i]));
 end:
     return status;
 }

@@ -87,7 +87,8 @@ end:
 }
 
 /* The boundary's files, and whether the registration goes with one. */
-static int add_boundary(const clvox_pairs_options *o, const char *where, const clvox_pair *from, clvox_pair *to)
+static int add_boundary(const clvox_pairs_options *o, const char *where, const clvox_pair *from,
+                        clvox_pair *to)
 {
     int status = CLVOX_OK;
     const int files = from->boundaries ? from->boundaries : o->boundaries;
@@ -277,8 +278,8 @@ static int finish(making *m, int status, clvox_pairs **out)
 
 int clvox_pairs_read(const char *table, const clvox_pairs_options *options, clvox_pairs **out)
 {
-    static const char *const names[] = {"fixed",  "moving",   "output", "fixed_mask", "moving_mask",
-                                        "labels", "boundary", NULL};
+    static const char *const names[] = {"fixed",       "moving", "output",   "fixed_mask",
+                                        "moving_mask", "labels", "boundary", NULL};
     CLV_GIVEN(table, options, out);
     making m = {.options = options};
     int status = begin(&m, table);

@@ -196,8 +196,9 @@ static void pairs_with_a_boundary_are_rigid(void **state)
     const char *const all[] = {in("y.nii")};
     clvox_register_options registration = quick();
     clvox_pairs_options o = {.size = sizeof o, .folder = in("white"), .no_picture = 1};
-    const clvox_pair rows[] = {{.fixed = in("f.nii"), .moving = in("m.nii"), .output = "a", .boundary = white, .boundaries = 2},
-                               {.fixed = in("f.nii"), .moving = in("m.nii"), .output = "b"}};
+    const clvox_pair rows[] = {
+        {.fixed = in("f.nii"), .moving = in("m.nii"), .output = "a", .boundary = white, .boundaries = 2},
+        {.fixed = in("f.nii"), .moving = in("m.nii"), .output = "b"}};
     clvox_pairs *l = NULL;
     (void)state;
     assert_int_equal(clvox_pairs_make(rows, 2, &o, &l), CLVOX_OK);
@@ -257,7 +258,8 @@ static void lists_that_make_no_sense(void **state)
     refused("pair 1: a pair needs a fixed and a moving image, and an output", half, 1, &o);
     refused("there is no pair in it", half, 0, &o);
     char *white[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i"};
-    const clvox_pair many = {.fixed = "f.nii", .moving = "m.nii", .output = "a", .boundary = white, .boundaries = 9};
+    const clvox_pair many = {
+        .fixed = "f.nii", .moving = "m.nii", .output = "a", .boundary = white, .boundaries = 9};
     refused("pair 1: a boundary has up to 8 files", &many, 1, &o);
     clvox_pairs_options other;
     clvox_pairs_defaults(&other);
@@ -299,7 +301,8 @@ int main(void)
               "pairs are planned, stopped, registered, and left as they are once complete");
     test_case(processes_share_a_list, "processes that have one list share its pairs");
     test_case(shards_are_the_pairs, "shards together are the pairs of a list, each once");
-    test_case(pairs_with_a_boundary_are_rigid, "pairs with a boundary are registered rigidly unless asked otherwise");
+    test_case(pairs_with_a_boundary_are_rigid,
+              "pairs with a boundary are registered rigidly unless asked otherwise");
     test_case(results_of_other_devices, "a result of another device is present where that is asked for");
     test_case(lists_that_make_no_sense, "lists that make no sense are a sentence each, and leave nothing");
     test_case(no_input_is_overwritten, "no pair writes what another reads");

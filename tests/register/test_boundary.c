@@ -44,10 +44,11 @@ static void make_mask(clvox_volume **out)
 enum { T2, T1, THIN };
 static double tissue(int kind, double d, double z)
 {
-    return d < 0 ? kind == T1 ? 90 : 60
+    return d < 0                          ? kind == T1 ? 90 : 60
            : d < (kind == THIN ? 2.5 : 6) ? kind == T1 ? 60 : 90
-           : kind == THIN ? z > 0 ? 100 : 70
-           : kind == T1 ? 50 : 30;
+           : kind == THIN                 ? z > 0 ? 100 : 70
+           : kind == T1                   ? 50
+                                          : 30;
 }
 
 /* Tissues; noise; a side brighter than the other. */
@@ -159,8 +160,8 @@ static void thin_grey_matter(void **state)
     make_mask(&mask);
     make_moving(CLV_MATRIX(truth), THIN, &moving);
     assert_ok(clvox_boundary_of(harness_context(), mask, (const int[]){41}, 1, &surface));
-    assert_ok(clvox_boundary_fit(harness_context(), (const clvox_surface *[]){surface}, 1, moving, NULL, found,
-                                 &r));
+    assert_ok(clvox_boundary_fit(harness_context(), (const clvox_surface *[]){surface}, 1, moving, NULL,
+                                 found, &r));
     const double end = off(surface, CLV_MATRIX(truth), CLV_MATRIX(found));
     assert_that(end < .6, "%g mm", end);
     clvox_surface_destroy(&surface);

@@ -102,7 +102,7 @@ typedef struct clvox_pair_work {
     clvox_volume *composed;      /* the same, where it was made */
     clvox_register_options options;
     clvox_register_result result;
-    clvox_surface *white[CLVOX_PAIR_BOUNDARIES]; /* as its files are surfaces */
+    clvox_surface *white[CLVOX_PAIR_BOUNDARIES];    /* as its files are surfaces */
     clvox_volume *white_map[CLVOX_PAIR_BOUNDARIES]; /* or not */
     clvox_boundary_result boundary;
     clvox_volume *carried, *log_jacobian; /* the labels on the fixed image's grid */
