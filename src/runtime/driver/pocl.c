@@ -76,10 +76,10 @@ static bool hindered(char *why, size_t room)
     return true;
 }
 
-/* In PyPI's 3.0-rc2 linear interpolation by rows is off by whole values (tests/op/field/test_warp.c). In
- * Debian's 7.1, with LLVM 21, Fourier transforms are off by orders of magnitude
- * (tests/op/fluid/test_fourier.c), so that LDDMM does not move, and MP-PCA ends the program; other operations
- * are right. 3.1 to 6.0 are right. */
+/* In PyPI's 3.0-rc2 linear interpolation by rows is off by whole values (tests/op/field/test_warp.c). 7.1 (with
+ * LLVM 21) puts barriers of its own into loops, and what follows a condition around such a loop runs twice for
+ * the one item of a work-group: what works in place is wrong (tests/op/fluid/test_fourier.c, so that LDDMM does
+ * not move), and MP-PCA ends the program. 3.1 to 6.0 are right. */
 static bool faulty(const clvox_device_limits *limits, char *why, size_t room)
 {
     const bool old = !strcmp(limits->driver, "3.0-rc2"), late = !strncmp(limits->driver, "7.1", 3);
