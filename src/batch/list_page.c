@@ -71,13 +71,13 @@ static int put_pair(clvox_report *page, const clvox_pairs_options *o, const clvo
     }
     const clvox_report_cell cells[] = {{.text = name, .link = address, .thumbnail = thumbnail},
                                        {.text = clvox_pair_state_name(e->state)},
+                                       {.text = e->message},
                                        {.text = e->suspicions},
                                        {.text = number(e->ncc, "%.4f", text[0], ROOM)},
                                        {.text = number(e->metric_before, "%.4g", text[1], ROOM)},
                                        {.text = number(e->metric_after, "%.4g", text[2], ROOM)},
                                        {.text = number(e->folded, "%.0f", text[3], ROOM)},
-                                       {.text = number(e->seconds, "%.2f", text[4], ROOM)},
-                                       {.text = e->message}};
+                                       {.text = number(e->seconds, "%.2f", text[4], ROOM)}};
     clvox_report_row(page, cells);
 end:
     free(thumbnail);
@@ -87,9 +87,9 @@ end:
 
 int clv_pairs_page(clvox_pairs *l, const clvox_pairs_options *o, const cJSON *log)
 {
-    static const char *const columns[] = {"pair",          "status",        "suspicions",
-                                          "correlation",   "metric before", "metric after",
-                                          "folded voxels", "seconds",       "message"};
+    static const char *const columns[] = {"pair",         "status",        "message",
+                                          "suspicions",   "correlation",   "metric before",
+                                          "metric after", "folded voxels", "time, s"};
     int status = CLVOX_OK, failed = 0, doubtful = 0;
     const int count = l->count;
     char text[256];

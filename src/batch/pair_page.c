@@ -81,6 +81,8 @@ static int put_trace(clvox_report *page, const clvox_pair_work *w, const clvox_p
         begun++;
         put_pass(page, look, passes, metric, x, x + looks);
     }
+    clvox_report_text(page,
+                      "Each level compares images smoothed for it, so these values differ from those above.");
     free(x);
     return CLVOX_OK;
 }
@@ -179,8 +181,9 @@ int clvox_pair_page_write(const clvox_pair_work *w, const clvox_pair_page *p, co
     clvox_report_section(page, "Volume change and iterations");
     if (w->log_jacobian) {
         const clvox_volume *inside = mask ? mask : content;
-        clvox_report_histogram(page, "Log Jacobian in the content", w->log_jacobian,
-                               clvox_grid_equal(&inside->grid, &w->log_jacobian->grid) ? inside : NULL, 1);
+        clvox_report_histogram(
+            page, mask ? "Log Jacobian inside the mask" : "Log Jacobian without the background",
+            w->log_jacobian, clvox_grid_equal(&inside->grid, &w->log_jacobian->grid) ? inside : NULL, 1);
     }
     CLV_TRY(put_trace(page, w, p));
     clvox_register_defaults(&defaults);

@@ -21,19 +21,20 @@ static void put_verdict(clvox_report *page, const clvox_segment_work *w, const c
 
 static void put_volumes(clvox_report *page, const clvox_segment_work *w)
 {
-    static const char *const columns[] = {"label", "name", "volume, ml", "confidence"};
+    static const char *const columns[] = {"label", "volume, ml", "confidence", "name"};
+    const int count = w->name ? 4 : 3;
     clvox_report_section(page, "Volumes");
     clvox_report_table(page, "Confidence is the mean share of the label in the votes of the atlases", columns,
-                       4);
+                       count);
     for (int i = 0; i < w->labels; i++) {
         char text[3][32];
         snprintf(text[0], sizeof *text, "%" PRId64, w->measure[i].label);
         clvox_page_number(w->measure[i].mm3 / 1000, text[1], sizeof *text);
         snprintf(text[2], sizeof *text, "%.2f", w->confidence[i]);
         clvox_report_row(page, (clvox_report_cell[4]){{.text = text[0]},
-                                                      {.text = w->name ? w->name[i] : NULL},
                                                       {.text = text[1]},
-                                                      {.text = text[2]}});
+                                                      {.text = text[2]},
+                                                      {.text = w->name ? w->name[i] : NULL}});
     }
 }
 

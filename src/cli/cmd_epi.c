@@ -145,6 +145,7 @@ static int write_page(command *cli, const request *r, const clvox_epi_result *re
     char title[320], path[PATH_MAX];
     clvox_report *page = NULL;
     clvox_report_layer layer[CLVOX_REPORT_LAYERS];
+    clvox_volume *content = NULL;
     snprintf(title, sizeof title, "Distortion: %.300s", clvox_page_name(r->prefix));
     snprintf(path, sizeof path, "%s_report.html", r->prefix);
     CLI_TRY(cli_page_begin(cli, title, &page));
@@ -159,12 +160,15 @@ static int write_page(command *cli, const request *r, const clvox_epi_result *re
     layer[count++] = (clvox_report_layer){"field, Hz", result->field, CLVOX_REPORT_SIGNED, 1};
     if (result->piled_up)
         layer[count++] = (clvox_report_layer){"piled up", result->pile_up, CLVOX_REPORT_MASK, 1};
+    CLI_TRY(clvox_page_content(result->corrected, &content));
     clvox_report_section(page, "Images");
-    clvox_report_images(page, layer, count, NULL);
+    clvox_report_images(page, layer, count, content);
     clvox_report_section(page, "Numbers");
     clvox_page_facts(page, cJSON_GetObjectItem(cli->log, "result"), 16);
 end:
-    return cli_page_end(cli, &page, status, path);
+    status = cli_page_end(cli, &page, status, path);
+    clvox_volume_destroy(&content);
+    return status;
 }
 
 static void report(command *cli, const request *r, const clvox_epi_result *result)
@@ -183,7 +187,7 @@ static void report(command *cli, const request *r, const clvox_epi_result *resul
         cJSON_AddNumberToObject(to, "hz_per_unit", r->hz);
     cJSON_AddNumberToObject(to, "largest_shift_mm", result->largest_mm);
     cJSON_AddNumberToObject(to, "piled_up_voxels", (double)result->piled_up);
-    cli_print(cli, "%-24s at most %.2f mm in the head\n", "shift", result->largest_mm);
+    cli_print(cli, "%-24s up to %.2f mm in the head\n", "shift", result->largest_mm);
     if (r->images > 1) {
         cJSON_AddNumberToObject(to, "difference_before", result->difference_before);
         cJSON_AddNumberToObject(to, "difference_after", result->difference_after);

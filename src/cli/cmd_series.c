@@ -180,9 +180,9 @@ static void report(command *cli, const clvox_series_result *r)
     cJSON_AddNumberToObject(to, "seconds_resample", r->seconds_resample);
     cJSON_AddNumberToObject(to, "device_bytes", (double)r->device_bytes);
     cli_print(cli, "%-24s %d\n", "frames", r->frames);
-    cli_print(cli, "%-24s %.3f mm on average, at most %.3f mm\n", "framewise displacement",
+    cli_print(cli, "%-24s %.3f mm on average, up to %.3f mm\n", "framewise displacement",
               r->mean_framewise_mm, r->largest_framewise_mm);
-    cli_print(cli, "%-24s at most %.3f mm rms\n", "from the reference", farthest);
+    cli_print(cli, "%-24s up to %.3f mm rms\n", "from the reference", farthest);
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         char frames[400];
         cJSON *list = cJSON_AddArrayToObject(to, kinds[k].name);

@@ -22,8 +22,8 @@ static void put_curves(clvox_report *page, const char *title, const char *unit, 
 
 static int put_motion(clvox_report *page, const clvox_series_result *r, double outlier_mm)
 {
-    static const char *const axes[] = {"x (right)", "y (front)", "z (up)"}, *const moved[] = {"displacement",
-                                                                                              "outlier from"};
+    static const char *const axes[] = {"x (right)", "y (front)", "z (up)"};
+    static const char *const moved[] = {"displacement", "outlier above"};
     const size_t n = (size_t)r->frames;
     double *x = calloc(n, 9 * sizeof *x);
     if (!x)
@@ -97,7 +97,7 @@ int cli_series_page(command *cli, const char *prefix, const clvox_volume *series
     for (int i = 0; i < r->frames; i++)
         outliers += r->frame[i].flags != 0;
     snprintf(text, sizeof text,
-             "Framewise displacement %.3g mm on average, %.3g mm at most; %d of %d frames are outliers.",
+             "Framewise displacement %.3g mm on average, up to %.3g mm; %d of %d frames are outliers.",
              r->mean_framewise_mm, r->largest_framewise_mm, outliers, r->frames);
     clvox_page_verdict(page, text);
     CLI_TRY(put_motion(page, r, options->outlier_mm));

@@ -50,7 +50,7 @@ static const clv_option rows[] = {
      FIELD(iterations),
      .least = 1,
      .most = MOST_ITERATIONS,
-     .help = "at most"},
+     .help = "end after so many, at the latest"},
 };
 
 void clvox_tv_defaults(clvox_tv_options *o)

@@ -286,7 +286,7 @@ static const clv_option rows[] = {
      FIELD(init),
      .words = init_words,
      .argument = "auto|identity|header|centers|moments|points|FILE",
-     .help = "auto: best of header, centres and turns; points: of --points; FILE[,-1]: affine or composite"},
+     .help = "auto: best of header, centres, rotations; points: of --points; FILE[,-1]: affine or composite"},
     {.name = "linear",
      .group = CLVOX_GROUP_QUALITY,
      .basic = true,

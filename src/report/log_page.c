@@ -59,8 +59,12 @@ static const char *title_of(const char *key)
         {"hellinger_linear", "Hellinger distance after the affine"},
         {"largest_displacement_mm", "largest displacement"},
         {"mean_displacement_mm", "mean displacement"},
+        {"inverse_error_largest_mm", "largest inverse error"},
+        {"inverse_error_mean_mm", "mean inverse error"},
+        {"inverse_error_largest_voxels", "largest inverse error, voxels"},
+        {"inverse_error_mean_voxels", "mean inverse error, voxels"},
         {"overlap", "share of the smaller image that lies in the other"},
-        {"shift_mm", "translation"},
+        {"shift_mm", "translation of the centre"},
         {"rotation_degrees", "rotation"},
         {"exchanged", "computed from the moving image and inverted"},
         {"sd_log", "sd of log J"},
@@ -78,8 +82,23 @@ static const char *title_of(const char *key)
         {"seconds_register", "time of registering, s"},
         {"seconds_fuse", "time of fusing, s"},
         {"seconds_resample", "time of resampling, s"},
-        {"center_ras", "centre, RAS mm"},
+        {"center_ras_mm", "centre, RAS"},
+        {"peak_ras_mm", "peak, RAS"},
+        {"to_ras", "Voxels to RAS mm"},
+        {"reference", "reference frame"},
+        {"largest_rms_from_reference_mm", "largest rms from the reference"},
+        {"unlike", "frames unlike the others"},
+        {"empty", "empty frames"},
+        {"t", "t"},
+        {"tfce", "TFCE"},
         {"euler", "Euler characteristic"},
+        {"euler_before", "Euler characteristic before"},
+        {"euler_on_grid", "Euler characteristic on the grid"},
+        {"euler_if_free", "Euler characteristic if free to change"},
+        {"components_if_free", "components if free to change"},
+        {"kept", "topology kept"},
+        {"noise_voxels", "noise, voxels"},
+        {"band_voxels", "voxels near the surface"},
         {"largest_shift_mm", "largest shift in the head"},
         {"piled_up_voxels", "voxels where signal piles up"},
         {"difference_before", "difference of the images before, rms over the mean"},
@@ -87,8 +106,8 @@ static const char *title_of(const char *key)
         {"hz_per_unit", "Hz of a unit of the field map"},
         {"threshold_05", "t where p FWE is 0.05"},
         {"smallest_p_fwe", "smallest p FWE"},
-        {"significant_voxels", "significant voxels, p FWE at most 0.05"},
-        {"significant_voxels_fdr", "significant voxels, q FDR at most 0.05"},
+        {"significant_voxels", "significant voxels, p FWE \xe2\x89\xa4 0.05"},
+        {"significant_voxels_fdr", "significant voxels, q FDR \xe2\x89\xa4 0.05"},
     };
     for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
         if (key && !strcmp(key, titles[i][0]))
@@ -206,7 +225,7 @@ static void add_facts(clvox_report *page, const cJSON *object, const char *befor
         for (char *at = name; *at; at++)
             *at = *at == '_' ? ' ' : *at;
         if (!before && item->child) {
-            *name = (char)toupper((unsigned char)*name);
+            *name = title_of(item->string) == item->string ? (char)toupper((unsigned char)*name) : *name;
             clv_report_group(page, name);
         }
         add_facts(page, item, before ? name : "", most);

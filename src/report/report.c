@@ -132,9 +132,20 @@ void clv_report_verdict(clvox_report *report, const char *sentence)
 
 void clv_report_command(clvox_report *report, const char *line)
 {
-    put_element(report, "<div class=\"command\"><pre><code>", line,
-                "</code></pre><button type=\"button\" hidden>Copy</button></div>\n");
+    clv_text *to = clv_report_body(report);
+    char *copy = strdup(line), *rest = copy;
     report->commanded = true;
+    if (to && copy) {
+        clv_text_put(to, "<div class=\"command\"><pre><code>");
+        for (const char *word; (word = strsep(&rest, " "));) { /* browsers break lines within an --option */
+            clv_text_put(to, "<span>");
+            clv_report_put(to, word);
+            clv_text_put(to, rest ? "</span> " : "</span>");
+        }
+        clv_text_put(to, "</code></pre><button type=\"button\" hidden>Copy</button></div>\n");
+    }
+    report->body.failed = report->body.failed || !copy;
+    free(copy);
 }
 
 void clvox_report_text(clvox_report *report, const char *text)
@@ -174,7 +185,10 @@ void clvox_report_table(clvox_report *report, const char *caption, const char *c
     clv_report_put(to, caption);
     clv_text_put(to, "</span></caption>\n<thead><tr>");
     for (int c = 0; c < count; c++) {
-        clv_text_put(to, "<th scope=\"col\">");
+        clv_text_put(to, "<th scope=\"col\" class=\" ");
+        if (c < CLV_REPORT_HEADINGS)
+            report->heading[c] = to->length - 1;
+        clv_text_put(to, "\">");
         clv_report_put(to, columns[c]);
         clv_text_put(to, "</th>");
     }
@@ -204,6 +218,8 @@ void clvox_report_row(clvox_report *report, const clvox_report_cell *cells)
     for (int c = 0; c < report->columns; c++) {
         const clvox_report_cell *cell = &cells[c];
         const bool sentence = cell->text && strlen(cell->text) > SENTENCE;
+        if (is_number(cell->text) && c > 0 && c < CLV_REPORT_HEADINGS && !to->failed)
+            to->data[report->heading[c]] = 'n';
         clv_text_add(to, "<%s%s>", c ? "td" : "th scope=\"row\"",
                  is_number(cell->text) ? " class=\"n\""
                  : sentence            ? " class=\"wide\""
@@ -392,7 +408,8 @@ const char *const clv_viewer_style =
     "var(--line);border-radius:5px;padding:.5rem .7rem;margin:.8rem 0;break-inside:avoid}"
     ".command pre{margin:0;flex:1 1 auto;min-width:0;white-space:pre-wrap;overflow-wrap:anywhere;"
     "font:.85rem/1.5 ui-monospace,'DejaVu Sans Mono',monospace}"
-    ".command button{font:inherit;font-size:.85rem;color:var(--ink);background:var(--bg);border:1px solid "
+    ".command span{display:inline-block;max-width:100%}.command "
+    "button{font:inherit;font-size:.85rem;color:var(--ink);background:var(--bg);border:1px solid "
     "var(--soft);border-radius:4px;padding:.15rem .7rem;cursor:pointer}\n"
     ".facts{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,19rem),1fr));gap:.1rem "
     "2rem;margin:.8rem 0;"
@@ -428,9 +445,9 @@ const char *const clv_viewer_style =
     "var(--c0);"
     "outline-offset:2px}\n"
     ".keys{font-size:.85rem;max-width:none}"
-    "td.wide{overflow-wrap:anywhere}.thumbnail{display:block;height:84px;width:auto;background:#000}tbody "
-    ".n{text-align:right}\n"
-    "figure.plot{margin:1rem 0}figure.plot "
+    "td.wide,tbody th{overflow-wrap:anywhere}.thumbnail{display:block;height:84px;width:auto;background:#000}"
+    "tbody .n{text-align:right}tbody th.n{text-align:left;min-width:0}\n"
+    "figure.plot{margin:1rem 0;max-width:560px}figure.plot "
     "figcaption{color:var(--ink);font-size:.9rem;font-weight:600;margin:0 0 .2rem}"
     ".carpet{margin:1rem 0}.carpet figcaption{color:var(--ink);font-weight:600}.carpet "
     "img{width:100%;max-width:620px;"
@@ -441,9 +458,10 @@ const char *const clv_viewer_style =
     ".k5{stroke:var(--c5)}.k6{stroke:var(--c6)}.k7{stroke:var(--c7)}\n"
     "@media (max-width:700px){body{padding:1.2rem 14px "
     "3rem}.planes{flex-direction:column;gap:1.2rem}.plane{width:100%}"
-    ".thumbnail{height:56px}tbody th{min-width:0}"
+    ".thumbnail{height:56px}tbody th{min-width:5.5rem}thead th{white-space:normal}th,td{padding:.24rem .3rem}"
     ".controls{gap:.3rem .5rem}fieldset{padding:0 .5rem .2rem;gap:0 .7rem}.colors{width:5rem}.controls "
     "input[type=range]{width:6rem}}\n"
     "@media print{.command button{display:none}.live .still{display:block}.live "
     ".stage{display:none}.warnings{break-inside:avoid}"
-    ".still img{max-height:118mm;width:auto;max-width:100%}}\n";
+    ".still img{max-height:100mm;width:auto;max-width:100%}"
+    "table:not(:has(tbody tr:nth-child(13))){break-inside:avoid}}\n";

@@ -4,7 +4,7 @@
 
 #include "report/viewer.h"
 
-enum { CLV_REPORT_VIEWERS = 4, CLV_REPORT_MESSAGE = 256 };
+enum { CLV_REPORT_VIEWERS = 4, CLV_REPORT_MESSAGE = 256, CLV_REPORT_HEADINGS = 16 };
 
 /* The element that a list of facts, a table or plots side by side leave open until something else is added. */
 typedef enum clv_report_open {
@@ -19,6 +19,7 @@ struct clvox_report {
     char *icon;
     clv_report_open open;
     int columns, sections;
+    size_t heading[CLV_REPORT_HEADINGS]; /* in the body, the class of each column's heading: n over numbers */
     bool optioned;  /* the section of options is there */
     bool commanded; /* a command that can be copied is */
     clv_viewer viewer[CLV_REPORT_VIEWERS];

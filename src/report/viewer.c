@@ -29,6 +29,9 @@ static const double MOST_VOXELS = 16777216;
 
 /* One layer: its voxels as bytes, the slices from below beside one another. */
 typedef struct stack {
+    int times[3]; /* of labels finer than the first image: their voxels along one of its, along R, A, S */
+    int size[3];  /* along R, A, S, of what is stored: as many as voxels, or fewer */
+    int columns;  /* slices beside one another */
     uint8_t *pixels;
     clv_png picture; /* of pixels */
     uint8_t *png;
@@ -47,8 +50,7 @@ typedef struct show {
     clv_picture picture[CLVOX_REPORT_LAYERS + 1];
     double range[CLVOX_REPORT_LAYERS]; /* of signed layers; of contours what is far from them */
     clv_view view;                     /* of whole voxels */
-    int size[3];                       /* along R, A, S, of what is stored: as many as voxels, or fewer */
-    int columns;                       /* slices beside one another */
+    int size[3];                       /* of the finest layer along each axis: the slices to leaf through */
     int greys, colors;
     stack stack[CLVOX_REPORT_LAYERS];
 } show;
@@ -151,25 +153,27 @@ static clv_color color_of_contour(int layer)
 
 /* ---- stacks --------------------------------------------------------------- */
 
-/* Slice index % slices of layer index / slices. */
+/* Slice index % slices of layer index / slices, if it has as many. */
 static int draw_slice(void *user, size_t index, int worker)
 {
     show *s = user;
     const int layer = (int)(index / (size_t)s->size[2]), k = (int)(index % (size_t)s->size[2]);
     stack *t = &s->stack[layer];
+    if (k >= t->size[2])
+        return CLVOX_OK;
     const int samples = t->picture.rgb ? 3 : 1;
     const size_t stride = (size_t)samples * (size_t)t->picture.width;
-    uint8_t *to = t->pixels + (size_t)(k / s->columns * s->size[1]) * stride +
-                  (size_t)(samples * (k % s->columns) * s->size[0]);
+    uint8_t *to = t->pixels + (size_t)(k / t->columns * t->size[1]) * stride +
+                  (size_t)(samples * (k % t->columns) * t->size[0]);
     double voxel[3], ras[3];
     int at[3] = {0, 0, k}, label;
     (void)worker;
-    for (at[1] = 0; at[1] < s->size[1]; at[1]++, to += stride)
-        for (at[0] = 0; at[0] < s->size[0]; at[0]++) {
+    for (at[1] = 0; at[1] < t->size[1]; at[1]++, to += stride)
+        for (at[0] = 0; at[0] < t->size[0]; at[0]++) {
             uint8_t *pixel = to + samples * at[0];
             for (int w = 0; w < 3; w++)
                 voxel[s->view.axis[w]] =
-                    s->view.from[w] + (at[w] + 0.5) * (s->view.to[w] - s->view.from[w]) / s->size[w];
+                    s->view.from[w] + (at[w] + 0.5) * (s->view.to[w] - s->view.from[w]) / t->size[w];
             clv_matrix_apply(CLV_MATRIX(s->volume[0]->grid.to_ras), voxel, ras);
             switch (s->viewer->layer[layer].look) {
             case CLVOX_REPORT_GREY:
@@ -202,12 +206,11 @@ static void free_stacks(show *s)
 static int draw_stacks(show *s)
 {
     int status = CLVOX_OK;
-    const int rows = (s->size[2] + s->columns - 1) / s->columns;
     for (int i = 0; i < s->viewer->layers; i++) {
         stack *t = &s->stack[i];
         const clvox_report_look look = s->viewer->layer[i].look;
-        t->picture = (clv_png){.width = s->size[0] * s->columns,
-                               .height = s->size[1] * rows,
+        t->picture = (clv_png){.width = t->size[0] * t->columns,
+                               .height = t->size[1] * ((t->size[2] + t->columns - 1) / t->columns),
                                .plain = is_labels(look),
                                .rgb = look == CLVOX_REPORT_COLOUR || t->labels > 254};
         t->picture.pixels = t->pixels =
@@ -259,21 +262,32 @@ static int encode_stacks(show *s, int step, size_t *sum)
     return status;
 }
 
+/* How many voxels each layer stores: `share` of what there are along an axis. */
+static void set_sizes(show *s, double share)
+{
+    memset(s->size, 0, sizeof s->size);
+    for (int i = 0; i < s->viewer->layers; i++) {
+        stack *t = &s->stack[i];
+        double n[3], voxels = 1;
+        for (int w = 0; w < 3; w++)
+            voxels *= n[w] = t->times[w] * (s->view.to[w] - s->view.from[w]);
+        for (int w = 0; w < 3; w++) {
+            t->size[w] = (int)fmax(1, round(fmin(share, cbrt(MOST_VOXELS / voxels)) * n[w]));
+            s->size[w] = s->size[w] > t->size[w] ? s->size[w] : t->size[w];
+        }
+        t->columns = (int)ceil(sqrt((double)t->size[2] * t->size[1] / t->size[0]));
+        t->columns = t->columns < t->size[2] ? t->columns : t->size[2];
+    }
+}
+
 /* All voxels in fewer and fewer greys until they fit; only then fewer of them. */
 static int draw_all(show *s, size_t bytes)
 {
     int status = CLVOX_OK;
-    const clv_view *v = &s->view;
-    double voxels = 1, share;
-    for (int w = 0; w < 3; w++)
-        voxels *= v->to[w] - v->from[w];
-    share = fmin(1, cbrt(MOST_VOXELS / voxels));
+    double share = 1;
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
         size_t sum = 0;
-        for (int w = 0; w < 3; w++)
-            s->size[w] = (int)fmax(1, round(share * (v->to[w] - v->from[w])));
-        s->columns = (int)ceil(sqrt((double)s->size[2] * s->size[1] / s->size[0]));
-        s->columns = s->columns < s->size[2] ? s->columns : s->size[2];
+        set_sizes(s, share);
         const int least = attempt ? STEPS - 1 : 0;
         s->greys = greys_of[least];
         s->colors = colors_of[least];
@@ -389,8 +403,7 @@ static void put_space(clv_text *to, const show *s)
         step[w] = ras[1][w] - ras[0][w];
         start[w] = fmin(floor((v->cut[w] - v->from[w]) / each), s->size[w] - 1);
     }
-    clv_text_add(to, "\"size\":[%d,%d,%d],\"columns\":%d,\"greys\":%d,", s->size[0], s->size[1], s->size[2],
-                 s->columns, s->greys);
+    clv_text_add(to, "\"size\":[%d,%d,%d],\"greys\":%d,", s->size[0], s->size[1], s->size[2], s->greys);
     put_three(to, "edge", edge);
     put_three(to, "first", first);
     put_three(to, "step", step);
@@ -433,8 +446,10 @@ static void put_layers(clv_text *to, const show *s)
         const clvox_report_layer *layer = &s->viewer->layer[i];
         clv_text_put(to, i ? ",{\"name\":" : "{\"name\":");
         clv_text_put_json(to, layer->name);
-        clv_text_add(to, ",\"look\":\"%s\",\"hidden\":%s", looks[layer->look],
-                     layer->hidden ? "true" : "false");
+        const int *n = s->stack[i].size;
+        clv_text_add(to, ",\"look\":\"%s\",\"hidden\":%s,\"size\":[%d,%d,%d],\"columns\":%d",
+                     looks[layer->look], layer->hidden ? "true" : "false", n[0], n[1], n[2],
+                     s->stack[i].columns);
         if (layer->look == CLVOX_REPORT_SIGNED) {
             clv_text_add(to, ",\"range\":%g,\"threshold\":%g,\"colors\":[", s->range[i],
                          fmin(layer->threshold, s->range[i]));
@@ -545,8 +560,14 @@ static int put_still(clv_text *to, const show *s)
         &(clv_png){.width = raster.width, .height = raster.height, .pixels = raster.rgb, .rgb = 1}, &png,
         &bytes));
     clv_text_put_base64(to, png, bytes);
-    clv_text_put(to, "\"><figcaption>From left to right: ");
+    clv_text_put(to, "\"><figcaption>Row by row: ");
     name_cells(to, s, cells, count);
+    for (int i = 0; i < s->viewer->layers; i++)
+        if (s->viewer->layer[i].look == CLVOX_REPORT_SIGNED) {
+            clv_text_put(to, ". Colours of ");
+            clv_text_put_html(to, s->viewer->layer[i].name);
+            clv_text_add(to, ": blue -%g to red +%g", s->range[i], s->range[i]);
+        }
     clv_text_put(to, ". The patient's left is on the right.</figcaption></figure>");
 end:
     clv_raster_free(&raster);
@@ -562,16 +583,18 @@ static double range_of(const clvox_volume *volume, const clvox_volume *mask, dou
     const size_t voxels = clvox_grid_voxels(&volume->grid), stride = 1 + voxels / 500000;
     const bool masked = mask && clvox_grid_equal(&mask->grid, &volume->grid);
     clv_reach reach = {.count = 0};
-    double largest = 0;
+    double largest = 0, unit = 1;
     for (size_t i = 0; i < voxels; i++)
-        if (isfinite(volume->data[i]) && (!masked || mask->data[i] > 0)) {
-            if (i % stride == 0)
-                clv_reach_add(&reach, volume->data[i]);
+        if (isfinite(volume->data[i]) && (!masked || mask->data[i] > 0))
             largest = fmax(largest, fabs(volume->data[i]));
-        }
     if (threshold > 0) /* what matters are the few largest */
         return fmax(ceil(fmax(largest, threshold)), 1);
-    return clv_reach_end(&reach);
+    while (largest / unit > 4) /* where a reach ends */
+        unit *= 10;
+    for (size_t i = 0; i < voxels; i += stride)
+        if (isfinite(volume->data[i]) && (!masked || mask->data[i] > 0))
+            clv_reach_add(&reach, volume->data[i] / unit);
+    return unit * clv_reach_end(&reach);
 }
 
 /* Cuts through the largest of what a threshold leaves. */
@@ -654,6 +677,14 @@ static int open_all(show *s)
             CLV_TRY(list_labels(s, i));
     }
     clv_view_orient(&s->volume[0]->grid, &s->view);
+    for (int i = 0; i < count; i++) {
+        clv_view own;
+        clv_view_orient(&s->volume[i]->grid, &own);
+        for (int w = 0; w < 3; w++) {
+            const double finer = ceil(s->view.spacing[w] / own.spacing[w] - 0.1);
+            s->stack[i].times[w] = is_labels(s->viewer->layer[i].look) ? (int)fmin(fmax(finer, 1), 8) : 1;
+        }
+    }
     clv_picture_frame(&s->picture[0], mask, LONGEST, &s->view);
     for (int i = count - 1; i >= 0; i--) /* the first such layer decides */
         if (s->viewer->layer[i].look == CLVOX_REPORT_OUTLINES && !s->viewer->layer[i].hidden)

@@ -21,14 +21,14 @@ for (const root of document.querySelectorAll('.viewer')) {
   }
 
   /* ---- voxels ---- */
-  const {size, columns} = data, bright = 255 / (data.greys - 1), stride = [1, size[0], size[0] * size[1]]
+  const {size} = data, bright = 255 / (data.greys - 1)
   const planes = [['Axial', 0, 1, 2], ['Coronal', 0, 2, 1], ['Sagittal', 1, 2, 0]].map(([name, across, down, normal]) => ({
-    name, across, down, normal, width: size[across], height: size[down], count: size[normal], at: data.start[normal],
+    name, across, down, normal, count: size[normal], at: data.start[normal],
     shape: size[across] * data.edge[across] / (size[down] * data.edge[down])}))
 
   /* A row of slices at a time, as a canvas of all may be more than a phone has. */
   const read = (layer, picture) => {
-    const [nx, ny, nz] = size, parts = layer.look === 'colour' ? 3 : 1, wide = layer.labels && layer.labels.length > 254
+    const [nx, ny, nz] = layer.size, {columns} = layer, parts = layer.look === 'colour' ? 3 : 1, wide = layer.labels && layer.labels.length > 254
     const canvas = make('canvas', {width: columns * nx, height: ny}), pen = canvas.getContext('2d', {willReadFrequently: true})
     const voxels = new (wide ? Uint16Array : Uint8Array)(nx * ny * nz * parts)
     for (let z = 0, to = 0; z < nz; z++) {
@@ -50,19 +50,23 @@ for (const root of document.querySelectorAll('.viewer')) {
   }
 
   const position = axis => (planes.find(p => p.normal === axis).at + .5) / size[axis] /* from 0 to 1 of what is shown */
-  /* The voxel of a pixel of a slice, from its left and from its top. */
-  const voxel = (plane, x, y) => plane.at * stride[plane.normal] + (plane.width - 1 - x) * stride[plane.across] +
-    (plane.height - 1 - y) * stride[plane.down]
+  /* A layer's slice in a plane: its width and height, its last voxel, and the steps to the left and down. A layer may have
+   * more voxels than another. */
+  const slice = (plane, layer) => {
+    const n = layer.size, stride = [1, n[0], n[0] * n[1]], left = stride[plane.across], below = stride[plane.down]
+    const width = n[plane.across], height = n[plane.down], at = Math.floor((plane.at + .5) / plane.count * n[plane.normal])
+    return {width, height, left, below, from: at * stride[plane.normal] + (width - 1) * left + (height - 1) * below}
+  }
 
   /* ---- drawing ---- */
   const sheet = document.createElement('canvas'), sheetPen = sheet.getContext('2d', {willReadFrequently: true})
   const numbers = color => [1, 3, 5].map(at => parseInt(color.slice(at, at + 2), 16))
   const fill = (plane, layer, out) => { /* the pixels of a slice of an image, or of signed values above their threshold */
-    const {voxels} = layer, last = layer.colors && layer.colors.length - 1
+    const {voxels} = layer, last = layer.colors && layer.colors.length - 1, cut = slice(plane, layer)
     const colors = layer.colors && (layer.table ||= layer.colors.map(numbers))
-    for (let y = 0, to = 0; y < plane.height; y++)
-      for (let x = 0; x < plane.width; x++, to += 4) {
-        const v = voxel(plane, x, y), value = voxels[v]
+    for (let y = 0, to = 0; y < cut.height; y++)
+      for (let x = 0; x < cut.width; x++, to += 4) {
+        const v = cut.from - x * cut.left - y * cut.below, value = voxels[v]
         out[to + 3] = 255
         if (layer.look === 'grey') {
           out[to] = out[to + 1] = out[to + 2] = value * bright
@@ -76,13 +80,12 @@ for (const root of document.querySelectorAll('.viewer')) {
       }
   }
   const cells = (plane, layer, width, height) => { /* which label is at each point; of a contour 1 inside */
-    const out = new Uint16Array(width * height), smooth = layer.look === 'contour', {voxels} = layer
+    const out = new Uint16Array(width * height), smooth = layer.look === 'contour', {voxels} = layer, cut = slice(plane, layer)
     const along = (n, pixels, step) => Array.from({length: pixels}, (_, i) => {
       const at = Math.min(Math.max((i + .5) / pixels * n - .5, 0), n - 1), low = smooth ? Math.floor(at) : Math.round(at)
-      return [(n - 1 - low) * step, (n - 1 - Math.min(low + 1, n - 1)) * step, at - low]
+      return [-low * step, -Math.min(low + 1, n - 1) * step, at - low]
     })
-    const across = along(plane.width, width, stride[plane.across]), down = along(plane.height, height, stride[plane.down])
-    const base = plane.at * stride[plane.normal]
+    const across = along(cut.width, width, cut.left), down = along(cut.height, height, cut.below), base = cut.from
     for (let row = 0, i = 0; row < height; row++) {
       const [y, below, v] = down[row], at = base + y, next = base + below
       for (let column = 0; column < width; column++, i++) {
@@ -95,10 +98,11 @@ for (const root of document.querySelectorAll('.viewer')) {
   }
   /* Names of what is outlined at a share of the slice from its left and from its top. */
   const namesAt = (plane, x, y) => {
-    const at = voxel(plane, Math.min(Math.max(Math.floor(x * plane.width), 0), plane.width - 1),
-      Math.min(Math.max(Math.floor(y * plane.height), 0), plane.height - 1))
-    return over.filter(l => l.on && l.voxels && isOutline(l)).map(l => l.labels[l.look === 'contour' ? +(l.voxels[at] >= 128) : l.voxels[at] - 1])
-      .filter(Boolean).map(label => label[0]).join(', ')
+    const pixel = (share, n) => Math.min(Math.max(Math.floor(share * n), 0), n - 1)
+    return over.filter(l => l.on && l.voxels && isOutline(l)).map(l => {
+      const cut = slice(plane, l), value = l.voxels[cut.from - pixel(x, cut.width) * cut.left - pixel(y, cut.height) * cut.below]
+      return l.labels[l.look === 'contour' ? +(value >= 128) : value - 1]
+    }).filter(Boolean).map(label => label[0]).join(', ')
   }
   const outline = (plane, layer, width, height, out) => { /* a line in the colour of the larger label */
     const cell = cells(plane, layer, width, height), wide = Math.max(1, Math.round(devicePixelRatio || 1))
@@ -114,8 +118,8 @@ for (const root of document.querySelectorAll('.viewer')) {
   const drawLayer = (plane, layer, clip) => {
     const {canvas} = plane, to = canvas.getContext('2d')
     if (!layer.voxels || !canvas.width) return
-    sheet.width = isOutline(layer) ? canvas.width : plane.width
-    sheet.height = isOutline(layer) ? canvas.height : plane.height
+    sheet.width = isOutline(layer) ? canvas.width : layer.size[plane.across]
+    sheet.height = isOutline(layer) ? canvas.height : layer.size[plane.down]
     const pixels = new ImageData(sheet.width, sheet.height)
     if (isOutline(layer)) outline(plane, layer, sheet.width, sheet.height, pixels.data)
     else fill(plane, layer, pixels.data)
@@ -193,7 +197,7 @@ for (const root of document.querySelectorAll('.viewer')) {
       canvas.setAttribute('aria-label', plane.text.textContent)
     }
     const [axial] = planes, named = namesAt(axial, 1 - position(axial.across), 1 - position(axial.down))
-    here.textContent = named ? 'Where the planes meet: ' + named : ''
+    here.textContent = named ? 'Where the planes meet: ' + (named > 0 ? 'label ' : '') + named : ''
     for (const input of root.querySelectorAll('input[data-show]')) input.checked = +input.dataset.show === state.shown
     for (const input of root.querySelectorAll('input[data-mode]')) input.checked = input.dataset.mode === state.mode
     for (const input of root.querySelectorAll('input[data-over]')) input.checked = over[+input.dataset.over].on
@@ -302,7 +306,7 @@ for (const root of document.querySelectorAll('.viewer')) {
   const here = make('output', {className: 'here'})
   const row = make('div', {className: 'planes'})
   for (const plane of planes) {
-    plane.canvas = make('canvas', {tabIndex: 0, role: 'img', width: plane.width, height: plane.height,
+    plane.canvas = make('canvas', {tabIndex: 0, role: 'img', width: size[plane.across], height: size[plane.down],
       onkeydown: event => onKey(plane, event)})
     plane.text = make('output', {htmlFor: id + plane.name})
     plane.slider = make('input', {type: 'range', id: id + plane.name, min: 0, max: plane.count - 1, step: 1, value: plane.at,

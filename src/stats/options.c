@@ -74,7 +74,7 @@ static const clv_option rows[] = {
      .type = CLVOX_OPTION_NUMBER,
      FIELD(memory),
      .argument = "MIB",
-     .help = "at most so much device memory (0: what there is)"},
+     .help = "largest device memory to use (0: all that is free)"},
 };
 
 void clvox_stats_defaults(clvox_stats_options *o)

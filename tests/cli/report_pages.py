@@ -264,12 +264,12 @@ def main():
         clvox("segment", "-i", "p_fixed.nii.gz", "--atlases", "atlases.tsv", "--preset", "quick", "--names", "names.csv", "-o", "seg", "-q")
         with open(at("seg_volumes.tsv"), encoding="utf-8") as file:
             rows = [line.rstrip("\n").split("\t") for line in file]
-        shown = ["\t".join((label, name if name != "n/a" else "", f"{float(mm3) / 1000:.3g}", f"{float(sure):.2f}")) for label, name, _, mm3, sure in rows[1:]]
+        shown = ["\t".join((label, f"{float(mm3) / 1000:.3g}", f"{float(sure):.2f}", name if name != "n/a" else "")) for label, name, _, mm3, sure in rows[1:]]
         check("segment: labels are named where the pointer is, and at the cross", at("seg_report.html"), lambda seen:
               named(at("seg_report.html"), at("seg_labels.nii.gz"), names)(seen) +
               unless("labels and a brain of" in seen["text"] and all(row in seen["rows"] for row in shown),
                      f"no verdict, or not the volumes {shown}: {seen['rows']}") +
-              unless(any(f"Where the planes meet: {name}" == seen["seen"]["here"] for name in [*names.values(), "3", "4"]), f"{seen['seen']['here']}"))
+              unless(any(f"Where the planes meet: {name}" == seen["seen"]["here"] for name in [*names.values(), "label 3", "label 4"]), f"{seen['seen']['here']}"))
         cases.case("segment: volumes have the names", unless([row[:2] for row in rows[:4]] == [["label", "name"], ["1", "body"], ["2", names[2]], ["3", "n/a"]], f"{rows}"))
         with open(at("bad.tsv"), "w", encoding="utf-8") as file:
             file.write("label\tname\none\tbody\n")
@@ -404,7 +404,7 @@ open(sys.argv[1], 'wb').write(data)""", odd_file], cwd=folder, check=True)
         check("series: motion, outliers as in the table, carpets", at("scan_report.html"), lambda seen:
               unless(seen["plots"] == 3 and seen["seen"]["images"] == 2, f"{seen['plots']} plots") +
               unless(outliers and [row.split("\t")[:5] for row in seen["rows"][:len(outliers)]] == outliers, f"{seen['rows'][:3]}, not {outliers}") +
-              unless(f"displacement {sum(framewise) / len(framewise):.3g} mm on average, {max(framewise):.3g} mm at most; {len(outliers)} of 6 frames" in
+              unless(f"displacement {sum(framewise) / len(framewise):.3g} mm on average, up to {max(framewise):.3g} mm; {len(outliers)} of 6 frames" in
                      seen["text"], "the verdict is not that of the table") +
               drawn(at("scan_report.html"), [[[float(row[1 + 3 * plot + a]) * (57.29578 if plot else 1) for row in moved] for a in range(3)]
                                              for plot in range(2)] + [[[float("nan" if row[7] == "n/a" else row[7]) for row in moved]]]) +
@@ -442,7 +442,7 @@ open(sys.argv[1], 'wb').write(data)""", odd_file], cwd=folder, check=True)
         corrections = []
         for name, kept in (("FWE, p", [t for t, p in zip(maps["t"], maps["p_fwe"]) if p <= .05 + 1e-7]),
                            ("FDR, q", [t for t, p in zip(maps["t"], maps["p"]) if rate[p] <= .05 + 1e-7])):
-            corrections.append(f"{name} at most 0.05\t{len(kept)}\t{len(kept) * .0315:.3g}\t{min(kept):.3g}")
+            corrections.append(f"{name} ≤ 0.05\t{len(kept)}\t{len(kept) * .0315:.3g}\t{min(kept):.3g}")
         cases.case("stats: voxels by the false discovery rate (Benjamini and Hochberg)",
                    unless(0 < discoveries == result["t"]["significant_voxels_fdr"], f"{result['t']}, not {discoveries}"))
         check("stats: peaks, FWE and FDR as in the log, the design", at("test_report.html"), lambda seen:

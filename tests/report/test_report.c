@@ -94,7 +94,7 @@ static uint8_t *voxels_of(const cJSON *data, int layer, int size[3])
 {
     const cJSON *one = cJSON_GetArrayItem(cJSON_GetObjectItem(data, "layers"), layer);
     const char *text = cJSON_GetObjectItem(one, "sheet")->valuestring;
-    const int columns = cJSON_GetObjectItem(data, "columns")->valueint;
+    const int columns = cJSON_GetObjectItem(one, "columns")->valueint;
     uint8_t *bytes = malloc(strlen(text)), *pixels, *out;
     size_t count = decode(text, bytes), to = 0;
     png_image image;
@@ -105,7 +105,7 @@ static uint8_t *voxels_of(const cJSON *data, int layer, int size[3])
     pixels = malloc(PNG_IMAGE_SIZE(image));
     assert_true(png_image_finish_read(&image, NULL, pixels, 0, NULL));
     for (int w = 0; w < 3; w++)
-        size[w] = number_in(data, "size", w);
+        size[w] = number_in(one, "size", w);
     assert_true((int)image.width == size[0] * columns &&
                 (int)image.height == size[1] * ((size[2] + columns - 1) / columns));
     out = malloc(3 * (size_t)size[0] * size[1] * size[2]);
@@ -230,6 +230,61 @@ static void overlays_are_clear_where_there_is_nothing(void **state)
     clvox_volume_destroy(&labels);
     clvox_volume_destroy(&change);
     clvox_volume_destroy(&mask);
+}
+
+/* 1 mm labels over a 2 mm image, edge to edge: each of their voxels is there, where it is. */
+static void labels_finer_than_the_image_keep_their_voxels(void **state)
+{
+    (void)state;
+    clvox_volume *v = make((const int[]){11, 13, 7}, (const double[]){2, 2, 2}, 1),
+                 *labels = make((const int[]){22, 26, 7}, (const double[]){1, 1, 2}, 1);
+    slope(v, (const double[]){1, 0, 0});
+    labels->grid.to_ras[0][3] = labels->grid.to_ras[1][3] = -0.5;
+    for (int i = 0; i < 22 * 26 * 7; i++)
+        labels->data[i] = 1 + (float)((i % 22 * 7 + i / 22 % 26 * 3 + i / 572) % 5);
+    const clvox_report_layer layers[] = {{"one", v, CLVOX_REPORT_GREY, 0},
+                                         {"labels", labels, CLVOX_REPORT_OUTLINES, 0}};
+    char *page = page_of(layers, 2, NULL);
+    cJSON *data = data_of(page);
+    int size[3];
+    uint8_t *outlines = voxels_of(data, 1, size);
+    assert_that(size[0] == 22 && size[1] == 26 && size[2] == 7, "%d %d %d", size[0], size[1], size[2]);
+    for (int w = 0; w < 3; w++)
+        assert_int_equal(number_in(data, "size", w), size[w]);
+    for (int i = 0; i < 22 * 26 * 7; i++)
+        assert_that(outlines[3 * i] == labels->data[i], "voxel %d: %d, not %g", i, outlines[3 * i],
+                    labels->data[i]);
+    free(outlines);
+    free(voxels_of(data, 0, size));
+    assert_that(size[0] == 11 && size[1] == 13 && size[2] == 7, "%d %d %d", size[0], size[1], size[2]);
+    cJSON_Delete(data);
+    free(page);
+    clvox_volume_destroy(&v);
+    clvox_volume_destroy(&labels);
+}
+
+/* A field in Hz has colours as far as 99 percent of it reach, not to 4. */
+static void colours_reach_as_far_as_the_values(void **state)
+{
+    (void)state;
+    clvox_volume *v = make((const int[]){20, 20, 20}, (const double[]){1, 1, 1}, 1);
+    slope(v, (const double[]){1, 0, 0});
+    for (double scale = 1; scale < 1e4; scale *= 100) {
+        clvox_volume *field = make((const int[]){20, 20, 20}, (const double[]){1, 1, 1}, 1);
+        for (int i = 0; i < 8000; i++)
+            field->data[i] = (float)(scale * (i % 20 - 9.5) / 9.5 * 0.58);
+        const clvox_report_layer layers[] = {{"one", v, CLVOX_REPORT_GREY, 0},
+                                             {"field, Hz", field, CLVOX_REPORT_SIGNED, 1}};
+        char *page = page_of(layers, 2, NULL);
+        cJSON *data = data_of(page), *last = cJSON_GetArrayItem(cJSON_GetObjectItem(data, "layers"), 1);
+        const double range = cJSON_GetObjectItem(last, "range")->valuedouble;
+        assert_that(fabs(range - 0.6 * scale) < 1e-9 * scale, "%g Hz, not %g", range, 0.6 * scale);
+        assert_non_null(strstr(page, scale > 1 ? "blue -60" : "blue -0.6"));
+        cJSON_Delete(data);
+        free(page);
+        clvox_volume_destroy(&field);
+    }
+    clvox_volume_destroy(&v);
 }
 
 static void colours_stay(void **state)
@@ -361,6 +416,10 @@ static void text_plots_and_the_icon(void **state)
     clvox_report *report = begin();
     clvox_report_warn(report, "a <b> & \"c\" \x01 caf\xe9");
     clvox_report_fact(report, "name", "value");
+    clvox_report_table(report, "t", (const char *const[]){"pair", "mm", "note"}, 3);
+    for (int i = 0; i < 2; i++) /* the first has failed */
+        clvox_report_row(report, (clvox_report_cell[]){
+                                     {"p", NULL, NULL}, {i ? "1.5" : "", NULL, NULL}, {"x", NULL, NULL}});
     clvox_report_histogram(report, "h", v, mask, 1);
     const double x[] = {0, 10, 20, 30}, y[] = {1, NAN, 3, 4};
     const clvox_report_curve curves[] = {{"one", x, y, 4}, {"two", x, x, 4}};
@@ -368,6 +427,9 @@ static void text_plots_and_the_icon(void **state)
     clvox_report_icon(report, "data:image/png;base64,AAAA");
     char *icon = NULL, *page = written(&report);
     assert_non_null(strstr(page, "<li>a &lt;b&gt; &amp; &quot;c&quot; ? caf\xc3\xa9</li>"));
+    /* A heading stands where its numbers are. */
+    assert_non_null(strstr(page, "class=\" \">pair</th><th scope=\"col\" class=\"n\">mm</th>"
+                                 "<th scope=\"col\" class=\" \">note</th>"));
     assert_non_null(strstr(page, "599 voxels, mean 0.3331, standard deviation 0.3729, from -0.5 to 0.5; "
                                  "without the logarithm from 0.607 to 1.65"));
     /* A gap ends a line: one of a point, one of two, and the other curve. */
@@ -406,6 +468,9 @@ int main(void)
     test_case(storage_does_not_matter, "an image stored otherwise gives the same page");
     test_case(overlays_are_clear_where_there_is_nothing,
               "outlines and colours are where they belong, and clear elsewhere");
+    test_case(labels_finer_than_the_image_keep_their_voxels,
+              "labels of 1 mm over an image of 2 mm keep their voxels");
+    test_case(colours_reach_as_far_as_the_values, "colours reach as far as the values");
     test_case(colours_stay, "coloured images keep their colours");
     test_case(images_of_any_shape_and_content, "one voxel, one slice, nothing but NaN or 0");
     test_case(a_page_of_noise_stays_below_six_megabytes, "a page of noise stays below 6 MB");

@@ -73,9 +73,9 @@ void cli_plan_files(command *cli, const char *prefix, const clvox_end *ends, cJS
 int cli_register_plan(command *cli, const clvox_register_images *images,
                       const clvox_register_options *options)
 {
-    static const char *const starts[] = {"headers, centres and turns", "world coordinates as they are",
-                                         "world coordinates as they are", "centres of the grids",
-                                         "images' centres and turns", "the given affine"};
+    static const char *const starts[] = {"headers, centres and rotations", "world coordinates as they are",
+                                         "world coordinates as they are",  "centres of the grids",
+                                         "images' centres and rotations",  "the given affine"};
     clvox_register_plan p;
     clvox_deform_text model;
     char by[32];

@@ -173,8 +173,8 @@ static int put_peaks(command *cli, clvox_report *page, const tested *t, const ch
     cJSON *to = cJSON_GetObjectItem(cJSON_GetObjectItem(cli->log, "result"), name);
     cJSON *list = cJSON_AddArrayToObject(to, "peaks");
     snprintf(caption, sizeof caption,
-             "The largest %s, %g mm apart or more, with their places in RAS; at most %d", name, APART_MM,
-             PEAKS);
+             "The largest %s, %g mm apart or more, with their places in RAS; up to %d",
+             strcmp(name, "t") ? "TFCE" : name, APART_MM, PEAKS);
     clvox_report_table(page, caption, columns, 8);
     for (int i = 0; status >= 0 && i < count; i++) {
         const peak *k = &all[i];
@@ -264,8 +264,8 @@ static int put_map(command *cli, const cli_stats_request *r, clvox_report *page,
     clvox_report_section(page, tfce ? "TFCE" : "t");
     clvox_report_table(page, "What is significant, by the family-wise error and by the false discovery rate",
                        columns, 4);
-    put_correction(page, "FWE, p at most 0.05", &r->map[0]->grid, count[0], least[0]);
-    put_correction(page, "FDR, q at most 0.05", &r->map[0]->grid, count[1], least[1]);
+    put_correction(page, "FWE, p \xe2\x89\xa4 0.05", &r->map[0]->grid, count[0], least[0]);
+    put_correction(page, "FDR, q \xe2\x89\xa4 0.05", &r->map[0]->grid, count[1], least[1]);
     cJSON_AddNumberToObject(to, "significant_voxels_fdr", (double)count[1]);
     if (!count[1] && t->voxels && t->q[0] > LEVEL &&
         (double)t->options->permutations < (double)t->voxels / LEVEL)
@@ -314,17 +314,17 @@ int cli_stats_page(command *cli, const cli_stats_request *r, const clvox_stats_o
                                  marked[m][1], CLVOX_REPORT_MASK, 1};
     }
     if (k->t.significant + (o->tfce ? k->tfce.significant : 0))
-        snprintf(text, sizeof text, "%.500s: %zu voxels with p FWE at most 0.05%s.", effect,
+        snprintf(text, sizeof text, "%.500s: %zu voxels with p FWE \xe2\x89\xa4 0.05%s.", effect,
                  o->tfce ? k->tfce.significant : k->t.significant, o->tfce ? " by TFCE" : "");
     else
-        snprintf(text, sizeof text, "No voxel is significant (p FWE at most 0.05).");
+        snprintf(text, sizeof text, "No voxel is significant (p FWE \xe2\x89\xa4 0.05).");
     clvox_page_verdict(page, text);
     clvox_report_section(page, "Maps");
     clvox_report_images(page, layer, layers, r->mask_volume ? r->mask_volume : family);
     clvox_report_text(
         page, isfinite(k->t.threshold)
-                  ? "The slider of t begins where p FWE is at most 0.05: move it to see what is below."
-                  : "The slider of t begins at half the largest t: no p FWE can be at most 0.05 here.");
+                  ? "The slider of t begins where p FWE is 0.05: move it to see what is below."
+                  : "The slider of t begins at half the largest t: no p FWE can be as small as 0.05 here.");
     for (int m = 0; m < kinds; m++)
         CLI_TRY(put_map(cli, r, page, &t[m], names[m], count[m], least[m]));
     clvox_report_section(page, "Distributions");

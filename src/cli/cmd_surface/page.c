@@ -36,17 +36,17 @@ static int make_body(const clvox_volume *distance, clvox_volume **out)
     return status;
 }
 
-/* "The surface moved by 0.27 mm on average, 1.3 mm at most; the volume went from 344 to 335 mm3." */
+/* "The surface moved by 0.27 mm on average, up to 1.3 mm. Its volume was 344 mm3 and is 335 mm3." */
 static void put_verdict(clvox_report *page, const clvox_denoise_result *r)
 {
     char number[4][32], text[240];
     const double values[4] = {r->mean_mm, r->largest_mm, r->volume_before, r->facts.volume};
     for (int i = 0; i < 4; i++)
         clvox_page_number(values[i], number[i], sizeof number[i]);
-    snprintf(
-        text, sizeof text,
-        "The surface moved by %s mm on average, %s mm at most; its volume went from %s to %s mm\xc2\xb3.",
-        number[0], number[1], number[2], number[3]);
+    snprintf(text, sizeof text,
+             "The surface moved by %s mm on average, up to %s mm. Its volume was %s mm\xc2\xb3 and is %s "
+             "mm\xc2\xb3.",
+             number[0], number[1], number[2], number[3]);
     clvox_page_verdict(page, text);
 }
 

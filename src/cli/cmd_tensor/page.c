@@ -104,7 +104,7 @@ int cli_tensor_page_write(command *cli, const cli_tensor_page *what, const char 
     clvox_report_images(page, layer, count, what->mask);
     clvox_report_text(page,
                       "Colour FA: fibres red left-right, green front-back, blue up-down, as bright as FA.");
-    clvox_report_section(page, "Figures");
+    clvox_report_section(page, "Numbers");
     for (const char *const *figure = what->figures; *figure; figure++)
         clvox_page_facts(page, cJSON_GetObjectItem(cli->log, *figure), 16);
     clvox_report_section(page, "Distributions");
