@@ -5,12 +5,14 @@
     bench/within.py changes --clvox build/src/cli/clvox --neuroreg ENV/bin IMAGE,LABELS...   # heads, changed and moved
     bench/within.py scans --clvox ... --neuroreg ENV/bin IMAGE,LABELS...                     # scans of one person
     bench/within.py epi --clvox ... --neuroreg ENV/bin LABELS...                             # FreeSurfer's labels, 1 mm
+    bench/within.py epi --clvox ... --neuroreg ENV/bin T1,LABELS...                          # MUSE's labels
     PYTHONPATH=build/src/python bench/within.py lost T1,LABELS,FLAIR...                      # MUSE's labels
 
 changes: a cavity that pushes tissue aside, of 30 and 113 ml, or a head that nods below the brain, moved by a rigid map;
 one cubic interpolation, fresh noise of 2% in both images. Errors are the root mean square over the brain.
 scans: Dice of all labels of scans beside each other (nearest voxel), and by how much going round all misses closing.
-epi: T1 and EPI (3 mm, noise, shading, a region without signal) of the labels, moved by up to 10 mm and 10 degrees.
+epi: EPI (3 mm, noise, shading, a region without signal), moved by up to 10 mm and 10 degrees: made of the T1, or with the T1
+made of the labels. bbreg starts from mutual information's pose.
 lost: how often --boundary reports where it ends, from starts that are right and wrong, by its cost: EPI made of each T1, the
 FLAIR, whose truth is mutual information's, and the boundary of the head before.
 Seconds are those of whole commands, by the clock and of the processor, and follow --threads. Needs numpy, scipy and
@@ -202,6 +204,28 @@ def of_labels(labels):
     return t1, epi, white | grey
 
 
+def of_head(image, brain):
+    """An EPI-like image of a T1."""
+    epi = 100 * np.interp(image.data / np.percentile(image.data[brain], 99), [0, .1, .25, .5, .65, .95, 1.5],
+                          [3, 15, 120, 95, 80, 58, 20])
+    epi[~ndimage.binary_dilation(brain, iterations=2)] *= .35
+    return epi
+
+
+def as_freesurfer(labels):
+    """MUSE's labels by the numbers of FreeSurfer's aseg."""
+    out = np.zeros_like(labels)
+    for muse, number in ((4, 14), (11, 15), (23, 58), (30, 26), (31, 54), (32, 18), (35, 16), (36, 50), (37, 11), (38, 47), (39, 8),
+                         (40, 46), (41, 7), (46, 24), (47, 53), (48, 17), (49, 44), (50, 5), (51, 43), (52, 4), (55, 52), (56, 13),
+                         (57, 51), (58, 12), (59, 49), (60, 10), (61, 60), (62, 28), (69, 85), (71, 8), (72, 8), (73, 8), (75, 28),
+                         (76, 60), (95, 251)):
+        out[labels == muse] = number
+    white, cortex = (labels > 80) & (labels < 95), labels > 99
+    out[white] = np.where(labels[white] % 2, 41, 2)
+    out[cortex] = np.where(labels[cortex] % 2, 3, 42)
+    return out
+
+
 def seen_by_epi(image, affine, motion, centre, rng):
     """Voxels of 3 mm that show the mean of what is in them, of the image moved by motion about centre."""
     size = np.array([68, 76, 56])
@@ -221,25 +245,35 @@ def seen_by_epi(image, affine, motion, centre, rng):
 
 def epi(options, run, folder):
     rows = []
-    for number, name in enumerate(options.inputs):
-        name, rng = os.path.abspath(name), np.random.default_rng([7, number])
-        labels = Volume.read(name, int)
-        t1, bold, brain = of_labels(labels)
+    for number, head in enumerate(options.inputs):
+        *images, name = map(os.path.abspath, head.split(","))
+        labels, rng = Volume.read(name, int), np.random.default_rng([7, number])
+        if images:
+            image, brain = Volume.read(images[0]), labels.data > 0
+            t1, bold = image.data / np.percentile(image.data[brain], 99) * 110, of_head(image, brain)
+            name = f"{folder}/aseg.nii"
+            Volume(as_freesurfer(labels.data), labels.affine).write(name)
+        else:
+            t1, bold, brain = of_labels(labels)
+            t1, bold = ndimage.gaussian_filter(t1, .5), ndimage.gaussian_filter(bold, .4)
         points = (np.argwhere(brain) @ labels.affine[:3, :3].T + labels.affine[:3, 3])[::17]
         motion = random_rigid(rng, points.mean(0), 10, 10)
-        Volume(noisy(ndimage.gaussian_filter(t1, .5), 3, rng), labels.affine).write(f"{folder}/t1.nii")
-        seen_by_epi(ndimage.gaussian_filter(bold, .4), labels.affine, motion, points.mean(0), rng).write(f"{folder}/epi.nii")
+        Volume(noisy(t1, 3, rng), labels.affine).write(f"{folder}/t1.nii")
+        seen_by_epi(bold, labels.affine, motion, points.mean(0), rng).write(f"{folder}/epi.nii")
         ours = ["register", "-f", "t1.nii", "-m", "epi.nii", "--linear", "rigid", "--deform", "none", "-o", "epi", "--no-picture"]
         found = []
         for method, more in (("register --linear rigid", []),
                              ("register --boundary", ["--boundary", name, "--boundary-labels", "2,41"])):
             run.clvox(method, *ours, *more)
             found.append((method, read_itk_affine(f"{folder}/epi_affine.txt")))
+            if not more and options.neuroreg:
+                run("lta", os.path.join(options.neuroreg, "lta"), "convert", "--in-format", "itk", "--src-img", "epi.nii", "--dst-img",
+                    "t1.nii", "epi_affine.txt", "start.lta")
         if options.neuroreg:
             for method, more in (("bbreg", []), ("bbreg --slope .05", ["--slope", ".05"])):
-                run.neuroreg(method, "bbreg", "--mov", "epi.nii", "--seg", name, "--ref", "t1.nii", "--out", "epi.lta", *more)
+                run.neuroreg(method, "bbreg", "--mov", "epi.nii", "--seg", name, "--init-lta", "start.lta", "--out", "epi.lta", *more)
                 found.append((method, np.linalg.inv(read_lta(f"{folder}/epi.lta"))))
-        rows += [{"head": os.path.basename(name).split(".")[0], "method": method,
+        rows += [{"head": os.path.basename(head).split(".")[0].split("_DLMUSE")[0], "method": method,
                   "mm": float(off(map_, motion, points).mean())} for method, map_ in found]
         print(rows[-len(found):], file=sys.stderr)
     return rows
@@ -256,10 +290,7 @@ def lost(options, run, folder):
         brain, rng = labels.data > 0, np.random.default_rng([31, int("".join(filter(str.isdigit, os.path.basename(t1).split("_")[0])))])
         points = (np.argwhere(brain) @ labels.affine[:3, :3].T + labels.affine[:3, 3])[::17]
         motion = random_rigid(rng, points.mean(0), 10, 10)
-        bold = 100 * np.interp(image.data / np.percentile(image.data[brain], 99), [0, .1, .25, .5, .65, .95, 1.5],
-                               [3, 15, 120, 95, 80, 58, 20])
-        bold[~ndimage.binary_dilation(brain, iterations=2)] *= .35
-        seen = seen_by_epi(bold, image.affine, motion, points.mean(0), rng)
+        seen = seen_by_epi(of_head(image, brain), image.affine, motion, points.mean(0), rng)
         own = clvox.Volume(np.isin(labels.data, white).astype(np.float32), labels.affine)
         boundaries = [("own", own)]
         if before:

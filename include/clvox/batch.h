@@ -13,6 +13,7 @@
 
 #include "clvox/apply.h"
 #include "clvox/atlas.h"
+#include "clvox/boundary.h"
 #include "clvox/registration.h"
 #include "clvox/segment.h"
 #include "clvox/status.h"
@@ -68,9 +69,14 @@ CLVOX_API const char *clvox_pair_state_name(clvox_pair_state state);
 
 typedef struct clvox_pair_names clvox_pair_names;
 
+enum { CLVOX_PAIR_BOUNDARIES = 8 };
+
 /* A pair, and what became of it. */
 typedef struct clvox_pair {
     char *fixed, *moving, *fixed_mask, *moving_mask, *labels; /* files; the last three NULL: none */
+    char **boundary; /* the fixed image's white matter: surfaces, masks or label maps, as clvox_boundary_fit
+                        has them; NULL: none */
+    int boundaries;  /* up to CLVOX_PAIR_BOUNDARIES */
     char *output; /* what its files begin with; of derivatives the warped image without its ending */
     char **file;  /* those that it writes */
     int files;
@@ -126,18 +132,27 @@ typedef struct clvox_pairs_options {
     int shard, shards;
     int any_device; /* 1: a result of another device or driver counts as present, too */
     const char *names; /* table of the labels' names (label or index, and name) for the pages; NULL: none */
+    /* Of pairs that have none, as theirs. A pair with a boundary is registered rigidly and not deformed,
+     * unless `given` has linear and deform, or registration stands without it. */
+    const char *const *boundary;
+    int boundaries;
+    const int *boundary_label; /* those of label maps that count */
+    int boundary_labels;       /* 0: maps are masks */
+    clvox_boundary_contrast boundary_contrast;
+    int boundary_lps; /* 1: surfaces whose files state no frame are in LPS, not RAS */
 } clvox_pairs_options;
 
 /* The size, and 0 for the rest. */
 CLVOX_API void clvox_pairs_defaults(clvox_pairs_options *options);
 
 /* The pairs of a table: columns fixed, moving and, unless options name derivatives, output; if wanted
- * fixed_mask, moving_mask and labels. Images are not opened. Fails where two pairs would write the same
- * file, or one what another reads. A shard has every shards-th pair, or none. On success *out is the
- * caller's, for clvox_pairs_destroy. CLVOX_ERROR_FILE, CLVOX_ERROR_FORMAT and CLVOX_ERROR_DATA. */
+ * fixed_mask, moving_mask, labels and boundary, with ; between its files. Images are not opened. Fails where
+ * two pairs would write the same file, or one what another reads. A shard has every shards-th pair, or none.
+ * On success *out is the caller's, for clvox_pairs_destroy. CLVOX_ERROR_FILE, CLVOX_ERROR_FORMAT,
+ * CLVOX_ERROR_DATA, and CLVOX_ERROR_ARGUMENT for a boundary without a rigid or affine part to refine. */
 CLVOX_API int clvox_pairs_read(const char *table, const clvox_pairs_options *options, clvox_pairs **out);
 
-/* The same of pairs whose fixed, moving, output and, if wanted, masks and labels are set. */
+/* The same of pairs whose fixed, moving, output and, if wanted, masks, labels and boundary are set. */
 CLVOX_API int clvox_pairs_make(const clvox_pair *pairs, int count, const clvox_pairs_options *options,
                                clvox_pairs **out);
 

@@ -44,10 +44,11 @@ typedef struct clvox_boundary_result {
  * matter of the fixed image. Minimises the mean over the points of
  *   1 + tanh(s M Q),  Q = 100 (g - w) / ((g + w) / 2),
  * with w and g the image at white_mm inside and grey_mm outside of a point along its normal, s = -1 for T2
- * and 1 for T1; first with a flatter slope over few points, then over all. surfaces: their insides are
- * white matter, RAS mm of the fixed image; one each hemisphere, or one. moving: its first frame. matrix
- * stays on failure. options NULL: the defaults. CLVOX_ERROR_DATA where fewer than a tenth of the points
- * (or 100) lie inside the image, as clvox_surface_inspect for damaged surfaces. */
+ * and 1 for T1; first with a flatter slope over few points, then over all, at last with half of both
+ * distances, which see less of what lies beyond grey matter (costs are those of the whole ones). surfaces:
+ * their insides are white matter, RAS mm of the fixed image; one each hemisphere, or one. moving: its first
+ * frame. matrix stays on failure. options NULL: the defaults. CLVOX_ERROR_DATA where fewer than a tenth of
+ * the points (or 100) lie inside the image, as clvox_surface_inspect for damaged surfaces. */
 CLVOX_API int clvox_boundary_fit(clvox_context *context, const clvox_surface *const *surfaces, int count,
                                  const clvox_volume *moving, const clvox_boundary_options *options,
                                  double matrix[4][4], clvox_boundary_result *out);

@@ -13,10 +13,10 @@
 #include "base/text.h"
 #include "batch/places.h"
 #include "batch/rows.h"
+#include "batch/table.h"
 #include "clvox/clvox.h"
 #include "clvox/command/chain.h"
 #include "clvox/command/results.h"
-#include "clvox/command/table.h"
 #include "clvox/files.h"
 #include "runtime/device/host.h"
 
@@ -66,28 +66,6 @@ end:
     return status;
 }
 
-/* "warp.nii.gz;affine.txt,-1", each against the table's folder; `[FILE,1]` as in ANTs. */
-static int split_transforms(const char *table, const char *field, char *out[CLVOX_MAX_WORDS + 1], int *count)
-{
-    int status = CLVOX_OK;
-    char *text = strdup(field), *rest = text;
-    if (!text)
-        return clv_out_of_memory();
-    for (char *word; status >= 0 && *count <= CLVOX_MAX_WORDS && (word = strsep(&rest, ";"));) {
-        const bool bracket = *word == '[';
-        char *path = *word ? clvox_table_path(table, word + bracket) : NULL;
-        if (path && asprintf(&out[*count], "%s%s", bracket ? "[" : "", path) < 0)
-            out[*count] = NULL;
-        if (*word && (!path || !out[*count]))
-            status = clv_out_of_memory();
-        else
-            *count += *word != 0;
-        free(path);
-    }
-    free(text);
-    return status;
-}
-
 enum { INPUT, OUTPUT, REFERENCE, TRANSFORMS };
 
 static int read_row(void *user, int line, const char *const *field)
@@ -99,10 +77,9 @@ static int read_row(void *user, int line, const char *const *field)
                            .output = clvox_table_path(table, field[OUTPUT]),
                            .reference = clvox_table_path(table, field[REFERENCE]),
                            .transform = transform};
-    int status = CLVOX_OK;
+    int status;
     snprintf(where, sizeof where, "%s, line %d", table, line);
-    if (field[TRANSFORMS] && strcmp(field[TRANSFORMS], "n/a") != 0)
-        status = split_transforms(table, field[TRANSFORMS], transform, &one.transforms);
+    status = clv_table_files(table, field[TRANSFORMS], transform, CLVOX_MAX_WORDS + 1, &one.transforms);
     if (status >= 0)
         status = add(m, where, &one);
     free(one.input);

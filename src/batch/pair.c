@@ -81,6 +81,17 @@ static clvox_pair_sources sources_of(const clv_pair *p)
                                 .labels = row->labels};
 }
 
+static clvox_pair_boundary boundary_of(const clv_pair *p)
+{
+    const clvox_pairs_options *o = p->options;
+    return (clvox_pair_boundary){.file = (const char *const *)p->row->boundary,
+                                 .files = p->row->boundaries,
+                                 .label = o->boundary_label,
+                                 .labels = o->boundary_labels,
+                                 .contrast = o->boundary_contrast,
+                                 .lps = o->boundary_lps != 0};
+}
+
 static int read_one(void *user, size_t at, int worker)
 {
     (void)worker;
@@ -92,6 +103,7 @@ int clv_pair_read(clv_pair *p)
     int status = CLVOX_OK;
     clvox_input inputs[CLVOX_PAIR_INPUTS];
     const clvox_pair_sources sources = sources_of(p);
+    const clvox_pair_boundary boundary = boundary_of(p);
     p->started = clv_seconds();
     CLV_TRY(claim(p));
     const double mark = clv_seconds();
@@ -100,6 +112,9 @@ int clv_pair_read(clv_pair *p)
     for (int i = 0; i < count; i++)
         if (inputs[i].path)
             clvox_record_input(p->log, inputs[i].path);
+    CLV_TRY(clvox_pair_boundary_read(&p->work, &boundary));
+    for (int i = 0; i < boundary.files; i++)
+        clvox_record_input(p->log, boundary.file[i]);
     p->work.read = clv_seconds() - mark;
 end:
     return status;
@@ -150,6 +165,7 @@ int clv_pair_solve(clv_pair *p)
     clvox_register_plan plan;
     const clvox_pair_sources sources = sources_of(p);
     const clvox_pair_inputs inputs = clv_pair_inputs(p->row, p->options);
+    const clvox_pair_boundary boundary = boundary_of(p);
     const double mark = clv_seconds();
     if (p->options->initial_warp)
         CLV_TRY(read_start(p));
@@ -168,7 +184,7 @@ int clv_pair_solve(clv_pair *p)
     p->trace = cJSON_AddArrayToObject(p->log, "trace");
     o->progress = look;
     o->user = p;
-    CLV_TRY(clvox_register(p->ctx, &images, o, &w->result));
+    CLV_TRY(clvox_pair_register(w, p->ctx, &images, &boundary));
     const double solved = clv_seconds();
     CLV_TRY(clvox_pair_prepare(w, p->ctx, p->row->names, !p->options->no_picture, p->options->report));
     if (p->options->derivatives)
@@ -269,6 +285,8 @@ int clv_pair_save(clv_pair *p)
         CLV_TRY(clvox_derivative_describe(o->derivatives));
     w->write += clv_seconds() - mark;
     clvox_record_result(p->log, &w->options, &w->result, w->read, w->write);
+    if (p->row->boundaries)
+        clvox_record_boundary(p->log, &w->boundary);
     clvox_record_slice(p->log, &w->fixed[0]->grid, &w->moving[0]->grid, &w->result, &axis, &at);
     if (o->report)
         CLV_TRY(write_page(p));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "clvox/boundary.h"
 #include "clvox/command/pair.h"
 #include "clvox/compare.h"
 #include "clvox/figure.h"
@@ -140,6 +141,64 @@ double clvox_pair_edge(const clvox_grid *fixed)
     return cbrt(edge[0] * edge[1] * edge[2]);
 }
 
+/* ---- the registration -------------------------------------------------------- */
+
+int clvox_pair_boundary_read(clvox_pair_work *w, const clvox_pair_boundary *b)
+{
+    int status = CLVOX_OK;
+    for (int i = 0; i < b->files; i++)
+        CLV_TRY(clvox_surface_is_file(b->file[i]) ? clvox_surface_read_with(b->file[i], b->lps, &w->white[i])
+                                                  : clvox_volume_read(b->file[i], &w->white_map[i]));
+end:
+    return status;
+}
+
+/* The linear part: as ever, then by the boundary. */
+static int fit_boundary(clvox_pair_work *w, clvox_context *ctx, const clvox_register_images *images,
+                        const clvox_pair_boundary *b, unsigned *suspicions)
+{
+    int status = CLVOX_OK;
+    clvox_register_options *o = &w->options, linear = *o;
+    clvox_boundary_options how;
+    clvox_register_result start = {.suspicions = 0};
+    clvox_boundary_defaults(&how);
+    how.contrast = b->contrast;
+    how.affine = o->linear == CLVOX_LINEAR_AFFINE;
+    linear.deform = CLVOX_DEFORM_NONE;
+    linear.inverse = 0;
+    for (int i = 0; i < b->files; i++)
+        if (w->white_map[i]) {
+            status =
+                clvox_boundary_of(ctx, w->white_map[i], b->labels ? b->label : NULL, b->labels, &w->white[i]);
+            CLV_TRY(status < 0 ? clvox_fail_in(status, b->file[i]) : status);
+            clvox_volume_destroy(&w->white_map[i]);
+        }
+    CLV_TRY(clvox_register(ctx, images, &linear, &start));
+    memcpy(o->matrix, start.matrix, sizeof o->matrix);
+    status = clvox_boundary_fit(ctx, (const clvox_surface *const *)w->white, b->files, images->moving[0],
+                                &how, o->matrix, &w->boundary);
+    CLV_TRY(status < 0 ? clvox_fail_in(status, b->file[0]) : status);
+    o->init = CLVOX_INIT_MATRIX;
+    o->linear = CLVOX_LINEAR_NONE;
+    *suspicions = start.suspicions | (w->boundary.lost ? CLVOX_SUSPECT_BOUNDARY : 0u);
+end:
+    clvox_register_result_destroy(&start);
+    return status;
+}
+
+int clvox_pair_register(clvox_pair_work *w, clvox_context *ctx, const clvox_register_images *images,
+                        const clvox_pair_boundary *boundary)
+{
+    int status = CLVOX_OK;
+    unsigned suspicions = 0;
+    if (boundary->files)
+        CLV_TRY(fit_boundary(w, ctx, images, boundary, &suspicions));
+    CLV_TRY(clvox_register(ctx, images, &w->options, &w->result));
+    w->result.suspicions |= suspicions;
+end:
+    return status;
+}
+
 /* ---- after ------------------------------------------------------------------- */
 
 static int write_picture(const void *what, int unused, const char *path)
@@ -226,6 +285,10 @@ void clvox_pair_work_free(clvox_pair_work *w)
         clvox_volume_destroy(volumes[i]);
     for (int k = 0; k < 2 * CLVOX_MAX_LEVELS; k++)
         clvox_volume_destroy(&w->level_mask[k % 2][k / 2]);
+    for (int i = 0; i < CLVOX_PAIR_BOUNDARIES; i++) {
+        clvox_surface_destroy(&w->white[i]);
+        clvox_volume_destroy(&w->white_map[i]);
+    }
     clvox_volume_destroy(&w->composed);
     clvox_register_result_destroy(&w->result);
     clvox_results_free(&w->outputs);

@@ -14,9 +14,9 @@
 #include "batch/pair.h"
 #include "batch/places.h"
 #include "batch/share.h"
+#include "batch/table.h"
 #include "clvox/command/bids.h"
 #include "clvox/command/derivative.h"
-#include "clvox/command/table.h"
 
 const char *clvox_pair_state_name(clvox_pair_state state)
 {
@@ -30,12 +30,24 @@ void clvox_pairs_defaults(clvox_pairs_options *options)
     *options = (clvox_pairs_options){.size = sizeof *options};
 }
 
-clvox_register_options clv_pairs_registration(const clvox_pairs_options *o)
+static bool is_given(const clvox_pairs_options *o, const char *name)
+{
+    return o->given ? o->given[clvox_option_find(clvox_register_table(), name)] != NULL
+                    : o->registration != NULL;
+}
+
+clvox_register_options clv_pair_registration(const clvox_pairs_options *o, const clvox_pair *pair)
 {
     clvox_register_options out;
     clvox_register_defaults(&out);
     out.by_contrast = 1;
-    return o->registration ? *o->registration : out;
+    if (o->registration)
+        out = *o->registration;
+    if (pair->boundaries && !is_given(o, "linear"))
+        out.linear = CLVOX_LINEAR_RIGID;
+    if (pair->boundaries && !is_given(o, "deform"))
+        out.deform = CLVOX_DEFORM_NONE;
+    return out;
 }
 
 /* ---- rows -------------------------------------------------------------------- */
@@ -44,7 +56,6 @@ clvox_register_options clv_pairs_registration(const clvox_pairs_options *o)
 typedef struct making {
     clvox_pairs *pairs;
     const clvox_pairs_options *options;
-    clvox_register_options registration;
 } making;
 
 /* The names of its files, and those that it writes. */
@@ -54,6 +65,7 @@ static int name_files(const making *m, clvox_pair *one)
     char path[PATH_MAX], stem[PATH_MAX];
     clvox_end ends[CLVOX_PAIR_ENDS];
     const clvox_pair_inputs inputs = clv_pair_inputs(one, m->options);
+    const clvox_register_options registration = clv_pair_registration(m->options, one);
     one->names = calloc(1, sizeof *one->names);
     one->file = calloc(CLVOX_PAIR_ENDS, sizeof *one->file);
     if (!one->names || !one->file)
@@ -64,13 +76,35 @@ static int name_files(const making *m, clvox_pair *one)
         clvox_bids_ending(clvox_pair_path(one->names, CLVOX_PAIR_WARPED, path), "", stem);
         CLV_TRY(clv_text_copy(stem, &one->output));
     }
-    clv_pair_ends(one, m->options, &m->registration, ends);
+    clv_pair_ends(one, m->options, &registration, ends);
     for (const clvox_end *e = ends; e->end; e++)
         if (e->written) {
             snprintf(path, sizeof path, "%s%s", one->names->prefix, e->end);
             CLV_TRY(clv_text_copy(path, &one->file[one->files]));
             one->files++;
         }
+end:
+    return status;
+}
+
+/* The boundary's files, and whether the registration goes with one. */
+static int add_boundary(const clvox_pairs_options *o, const char *where, const clvox_pair *from,
+                        clvox_pair *to)
+{
+    int status = CLVOX_OK;
+    const int files = from->boundaries ? from->boundaries : o->boundaries;
+    const char *const *file = from->boundaries ? (const char *const *)from->boundary : o->boundary;
+    if (files > CLVOX_PAIR_BOUNDARIES)
+        return clvox_fail(CLVOX_ERROR_FORMAT, "%s: a boundary has up to %d files", where,
+                          CLVOX_PAIR_BOUNDARIES);
+    to->boundary = files ? calloc((size_t)files, sizeof *to->boundary) : NULL;
+    if (files && !to->boundary)
+        return clv_out_of_memory();
+    for (; to->boundaries < files; to->boundaries++)
+        CLV_TRY(clv_text_copy(file[to->boundaries], &to->boundary[to->boundaries]));
+    const clvox_linear linear = clv_pair_registration(o, to).linear;
+    if (files && linear != CLVOX_LINEAR_RIGID && linear != CLVOX_LINEAR_AFFINE)
+        status = clvox_fail(CLVOX_ERROR_ARGUMENT, "%s: a boundary refines --linear rigid or affine", where);
 end:
     return status;
 }
@@ -97,17 +131,18 @@ static int add(making *m, const char *where, const clvox_pair *from)
     CLV_TRY(clv_text_copy(from->fixed_mask ? from->fixed_mask : o->fixed_mask, &one->fixed_mask));
     CLV_TRY(clv_text_copy(from->moving_mask ? from->moving_mask : o->moving_mask, &one->moving_mask));
     CLV_TRY(clv_text_copy(from->labels ? from->labels : o->labels, &one->labels));
+    CLV_TRY(add_boundary(o, where, from, one));
     status = name_files(m, one);
 end:
     return status;
 }
 
-enum { FIXED, MOVING, OUTPUT, FIXED_MASK, MOVING_MASK, LABELS, COLUMNS };
+enum { FIXED, MOVING, OUTPUT, FIXED_MASK, MOVING_MASK, LABELS, COLUMNS, BOUNDARY = COLUMNS };
 
 static int read_row(void *user, int line, const char *const *field)
 {
     making *m = user;
-    char where[PATH_MAX + 32], *file[COLUMNS] = {NULL};
+    char where[PATH_MAX + 32], *file[COLUMNS] = {NULL}, *boundary[CLVOX_PAIR_BOUNDARIES + 1] = {NULL};
     int status = CLVOX_OK;
     snprintf(where, sizeof where, "%s, line %d", m->pairs->list, line);
     for (int k = 0; k < COLUMNS; k++)
@@ -116,14 +151,20 @@ static int read_row(void *user, int line, const char *const *field)
             if (!file[k])
                 status = clv_out_of_memory();
         }
-    const clvox_pair one = {.fixed = file[FIXED],
-                            .moving = file[MOVING],
-                            .output = (char *)field[OUTPUT],
-                            .fixed_mask = file[FIXED_MASK],
-                            .moving_mask = file[MOVING_MASK],
-                            .labels = file[LABELS]};
+    clvox_pair one = {.fixed = file[FIXED],
+                      .moving = file[MOVING],
+                      .output = (char *)field[OUTPUT],
+                      .fixed_mask = file[FIXED_MASK],
+                      .moving_mask = file[MOVING_MASK],
+                      .labels = file[LABELS],
+                      .boundary = boundary};
+    if (status >= 0)
+        status = clv_table_files(m->pairs->list, field[BOUNDARY], boundary, CLVOX_PAIR_BOUNDARIES + 1,
+                                 &one.boundaries);
     if (status >= 0)
         status = add(m, where, &one);
+    for (int k = 0; k < one.boundaries; k++)
+        free(boundary[k]);
     for (int k = 0; k < COLUMNS; k++)
         free(file[k]);
     return status;
@@ -142,9 +183,12 @@ static int check_places(const making *m)
     for (int i = 0; i < l->count; i++) {
         const clvox_pair *one = &l->pair[i];
         const char *const input[] = {one->fixed, one->moving, one->fixed_mask, one->moving_mask, one->labels};
+        const clvox_register_options registration = clv_pair_registration(m->options, one);
         for (size_t k = 0; k < sizeof input / sizeof *input; k++)
             CLV_TRY(clv_places_input(&places, input[k]));
-        clv_pair_ends(one, m->options, &m->registration, ends);
+        for (int k = 0; k < one->boundaries; k++)
+            CLV_TRY(clv_places_input(&places, one->boundary[k]));
+        clv_pair_ends(one, m->options, &registration, ends);
         for (const clvox_end *e = ends; e->end; e++) {
             snprintf(path, sizeof path, "%s%s", one->names->prefix, e->end);
             CLV_TRY(clv_places_output(&places, path, one->output));
@@ -168,7 +212,6 @@ static int begin(making *m, const char *table)
     if (!o->folder && !o->derivatives)
         return clvox_fail(CLVOX_ERROR_ARGUMENT, "a list of pairs needs a folder for its outputs");
     CLV_TRY(clv_shard_check(shard));
-    m->registration = clv_pairs_registration(o);
     m->pairs = calloc(1, sizeof *m->pairs);
     if (!m->pairs)
         return clv_out_of_memory();
@@ -191,6 +234,9 @@ static void free_pair(void *row)
     for (int k = 0; one->file && k < one->files; k++)
         free(one->file[k]);
     free(one->file);
+    for (int k = 0; one->boundary && k < one->boundaries; k++)
+        free(one->boundary[k]);
+    free(one->boundary);
     if (one->names)
         clvox_pair_names_free(one->names);
     free(one->names);
@@ -216,8 +262,8 @@ static int finish(making *m, int status, clvox_pairs **out)
 
 int clvox_pairs_read(const char *table, const clvox_pairs_options *options, clvox_pairs **out)
 {
-    static const char *const names[] = {"fixed",       "moving", "output", "fixed_mask",
-                                        "moving_mask", "labels", NULL};
+    static const char *const names[] = {"fixed",       "moving", "output",   "fixed_mask",
+                                        "moving_mask", "labels", "boundary", NULL};
     CLV_GIVEN(table, options, out);
     making m = {.options = options};
     int status = begin(&m, table);

@@ -6,8 +6,8 @@
 
 #include "clvox/batch.h"
 
-/* The options of the registrations, or their defaults. */
-clvox_register_options clv_pairs_registration(const clvox_pairs_options *o);
+/* The options of a pair's registration, or their defaults. */
+clvox_register_options clv_pair_registration(const clvox_pairs_options *o, const clvox_pair *pair);
 
 /* Writes pairs->page, what to look at first: failed pairs, then those with the most suspicions, then the
  * least similar. */

@@ -311,6 +311,17 @@ void clvox_record_result(cJSON *log, const clvox_register_options *o, const clvo
     cJSON_AddNumberToObject(seconds, "write", write);
 }
 
+void clvox_record_boundary(cJSON *log, const clvox_boundary_result *b)
+{
+    cJSON *to = cJSON_AddObjectToObject(cJSON_GetObjectItem(log, "result"), "boundary");
+    cJSON_AddStringToObject(to, "contrast", b->contrast == CLVOX_BOUNDARY_T1 ? "t1" : "t2");
+    cJSON_AddNumberToObject(to, "points", b->points);
+    cJSON_AddNumberToObject(to, "counted", b->counted);
+    clvox_record_number(to, "cost_before", b->cost_before);
+    clvox_record_number(to, "cost_after", b->cost_after);
+    clvox_record_number(to, "moved_mm", b->moved_mm);
+}
+
 /* x: how much of each of three vectors adds up to y. */
 static void solve(double columns[3][3], const double y[3], double x[3])
 {

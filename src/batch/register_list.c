@@ -21,7 +21,6 @@
 typedef struct work {
     clvox_pairs *pairs;
     const clvox_pairs_options *options;
-    clvox_register_options registration;
     const cJSON *head;
     const clvox_context *first;
     int waiting;
@@ -41,6 +40,7 @@ typedef struct job {
 static char *key_of(const work *w, const clvox_pair *one)
 {
     const clvox_pairs_options *o = w->options;
+    const clvox_register_options registration = clv_pair_registration(o, one);
     cJSON *key = clv_key_begin(w->first), *options = cJSON_GetObjectItem(key, "options");
     cJSON_AddStringToObject(options, "preset", o->preset ? o->preset : "default");
     cJSON_AddBoolToObject(options, "picture", !o->no_picture);
@@ -51,9 +51,17 @@ static char *key_of(const work *w, const clvox_pair *one)
         if (text.name && o->given && o->given[i])
             cJSON_AddStringToObject(options, text.name, o->given[i]);
     if (!o->given) /* fields alone say what is asked for */
-        clvox_record_fields(options, clvox_register_table(), &w->registration);
-    if (w->registration.init == CLVOX_INIT_MATRIX)
-        cJSON_AddItemToObject(options, "matrix", cJSON_CreateDoubleArray(&w->registration.matrix[0][0], 16));
+        clvox_record_fields(options, clvox_register_table(), &registration);
+    if (registration.init == CLVOX_INIT_MATRIX)
+        cJSON_AddItemToObject(options, "matrix", cJSON_CreateDoubleArray(&registration.matrix[0][0], 16));
+    for (int k = 0; k < one->boundaries; k++)
+        clv_key_file(key, "boundary", one->boundary[k]);
+    if (one->boundaries) {
+        cJSON_AddItemToObject(options, "boundary-labels",
+                              cJSON_CreateIntArray(o->boundary_label, o->boundary_labels));
+        cJSON_AddNumberToObject(options, "boundary-contrast", o->boundary_contrast);
+        cJSON_AddBoolToObject(options, "boundary-lps", o->boundary_lps);
+    }
     clv_key_file(key, "fixed", one->fixed);
     clv_key_file(key, "moving", one->moving);
     clv_key_file(key, "fixed_mask", one->fixed_mask);
@@ -148,7 +156,7 @@ static void *begin_pair(void *list, int row, clvox_context *ctx, clv_run *run)
     j->work = w;
     j->pair =
         (clv_pair){.row = j->row, .options = w->options, .ctx = ctx, .look = clv_rows_look, .user = run};
-    j->pair.work.options = w->registration;
+    j->pair.work.options = clv_pair_registration(w->options, j->row);
     j->pair.log = cJSON_Duplicate(w->head, true);
     char *key = key_of(w, j->row);
     cJSON_AddStringToObject(j->pair.log, "pair", key ? key : "");
@@ -235,7 +243,6 @@ int clvox_register_list(clvox_pairs *l, const clvox_pairs_options *o, clvox_cont
     if (o->names)
         CLV_TRY(clvox_label_names_check(o->names));
     w.first = contexts[0];
-    w.registration = clv_pairs_registration(o);
     l->summary_written = l->page_written = 0;
     CLV_TRY(clv_rows_check(contexts, count));
     CLV_TRY(clv_log_head(o->head, "register", w.first, &head));

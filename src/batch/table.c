@@ -169,6 +169,30 @@ char *clvox_table_path(const char *table, const char *field)
     return strdup(path);
 }
 
+int clv_table_files(const char *table, const char *field, char **out, int room, int *count)
+{
+    int status = CLVOX_OK;
+    *count = 0;
+    if (!field || !strcmp(field, "n/a"))
+        return CLVOX_OK;
+    char *text = strdup(field), *rest = text;
+    if (!text)
+        return clv_out_of_memory();
+    for (char *word; status >= 0 && *count < room && (word = strsep(&rest, ";"));) {
+        const bool bracket = *word == '[';
+        char *path = *word ? clvox_table_path(table, word + bracket) : NULL;
+        if (path && asprintf(&out[*count], "%s%s", bracket ? "[" : "", path) < 0)
+            out[*count] = NULL;
+        if (*word && (!path || !out[*count]))
+            status = clv_out_of_memory();
+        else
+            *count += *word != 0;
+        free(path);
+    }
+    free(text);
+    return status;
+}
+
 /* ---- writing --------------------------------------------------------------- */
 
 int clvox_table_write(const char *path, void (*print)(FILE *to, const void *what), const void *what)

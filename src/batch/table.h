@@ -9,4 +9,8 @@ int clv_table_names(const char *path, char ***names, int *count);
 /* Frees these names. NULL is legal. */
 void clv_table_names_destroy(char **names, int count);
 
+/* The files of a field with ; between, against the table's folder; a bracket before one, as in [FILE,1],
+ * stays. Up to `room` of them, the caller's to free, on failure too. None: an empty field, n/a or NULL. */
+int clv_table_files(const char *table, const char *field, char **out, int room, int *count);
+
 #endif

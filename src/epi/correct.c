@@ -58,8 +58,7 @@ typedef struct planes {
     const clvox_volume *field;
     clvox_epi_result *result;
     clvox_volume *warp;
-    int axis;
-    double shift;               /* voxels for a Hz */
+    float shift[3];             /* along the grid's axes, voxels for a Hz */
     float along[3];             /* mm for a Hz */
     double above, *sum, *count; /* of each plane: the finite voxels above a value, and what they come to */
 } planes;
@@ -185,8 +184,11 @@ static int correct_plane(void *user, size_t z, int worker)
     size_t i = z * plane_voxels(&p->field->grid);
     for (int y = 0; y < size[1]; y++)
         for (int x = 0; x < size[0]; x++, i++) {
-            const size_t at = p->axis == 0 ? (size_t)x : p->axis == 1 ? (size_t)y : z;
-            const float jacobian = 1 + (float)p->shift * rise_at(p->field, p->axis, at, i);
+            const size_t at[3] = {(size_t)x, (size_t)y, z};
+            float jacobian = 1;
+            for (int a = 0; a < 3; a++)
+                if (p->shift[a] != 0)
+                    jacobian += p->shift[a] * rise_at(p->field, a, at[a], i);
             p->result->corrected->data[i] += p->image->data[i] * fmaxf(jacobian, 0);
             if (jacobian < PILED_UP) {
                 p->result->pile_up->data[i] = 1;
@@ -203,6 +205,7 @@ static int add_image(clvox_context *ctx, const clvox_epi_image *image, const dou
 {
     int status = CLVOX_OK;
     clvox_volume *given = NULL, *moved = NULL;
+    double back[4][4], to_voxel[4][4];
     clvox_transform rigid = {.is_warp = 0}, shift = {.is_warp = 1, .warp = warp};
     const int slices = r->field->grid.size[2];
     double *piled = calloc((size_t)slices, sizeof *piled);
@@ -211,14 +214,21 @@ static int add_image(clvox_context *ctx, const clvox_epi_image *image, const dou
         CLV_TRY(clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory"));
     CLV_TRY(without_nan(image->image, &given));
     CLV_TRY(clvox_apply(ctx, given ? given : image->image, &r->field->grid,
-                        (const clvox_link[]){{&rigid, 0}, {&shift, 0}}, 2, CLVOX_INTERPOLATE_CUBIC, 0, &moved));
+                        (const clvox_link[]){{&shift, 0}, {&rigid, 0}}, 2, CLVOX_INTERPOLATE_CUBIC, 0, &moved));
     planes p = {.image = moved,
                 .field = r->field,
                 .result = r,
-                .axis = image->encoding.axis,
-                .shift = clv_epi_shift(image),
                 .above = clv_epi_head(image->image) / 2,
                 .count = piled};
+    /* The axis of phase encoding, turned with the head. */
+    CLV_TRY(clv_matrix_invert(matrix, back));
+    CLV_TRY(clv_matrix_invert(image->image->grid.to_ras, to_voxel));
+    clv_matrix_multiply(CLV_MATRIX(to_voxel), CLV_MATRIX(back), back);
+    clv_matrix_multiply(CLV_MATRIX(back), image->image->grid.to_ras, back);
+    for (int a = 0; a < 3; a++) {
+        const double part = back[a][image->encoding.axis];
+        p.shift[a] = fabs(part) > 1e-6 ? (float)(part * clv_epi_shift(image)) : 0;
+    }
     CLV_TRY(each_plane(&r->field->grid, correct_plane, &p));
     for (int z = 0; z < slices; z++)
         r->piled_up += (long)piled[z];

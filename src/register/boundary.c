@@ -33,7 +33,7 @@ static const double LOST = .8;
 typedef struct fit {
     clvox_context *ctx;
     clv_boundary_args args;
-    clv_buffer *image, *points, *partial;
+    clv_buffer *image, *points, *near, *partial;
     double to_voxel[4][4];
     double center[3], radius; /* of the points, mm */
     double slope;             /* with its sign */
@@ -251,6 +251,18 @@ static void shuffle(float *pair, int count)
     }
 }
 
+/* Their places at half the distances from the boundary. */
+static void bring_near(float *pair, int count, const clvox_boundary_options *o)
+{
+    const double whole = o->white_mm + o->grey_mm;
+    for (float *to = pair; to < pair + CLV_BOUNDARY_POINT * (size_t)count; to += CLV_BOUNDARY_POINT)
+        for (int i = 0; i < 3; i++) {
+            const float across = to[4 + i] - to[i];
+            to[i] += (float)(.5 * o->white_mm / whole) * across;
+            to[4 + i] -= (float)(.5 * o->grey_mm / whole) * across;
+        }
+}
+
 /* ---- the way ---------------------------------------------------------------- */
 
 static void from_matrix(const fit *f, const double matrix[4][4], pose *p)
@@ -303,12 +315,16 @@ static int run(fit *f, const clvox_boundary_options *o, int points, pose *p, clv
                                                        : CLVOX_BOUNDARY_T1;
     const double sign = out->contrast == CLVOX_BOUNDARY_T2 ? -1 : 1, share = .5 * before.counted / points;
     out->cost_before = sign > 0 ? before.cost : 2 - before.cost;
-    for (int k = 0; k < 2; k++) {
+    /* At last near the boundary: places further out see what lies beyond grey matter, which pulls. */
+    for (int k = 0; k < 3; k++) {
         f->args.count = k ? points : few;
         f->args.slope = (float)(sign * o->slope * (k ? 1 : FLAT));
+        f->args.points = k < 2 ? f->points : f->near;
         f->least = share * f->args.count; /* a cost that falls because the points leave is no gain */
         CLV_TRY(descend(f, p));
     }
+    f->args.points = f->points;
+    CLV_TRY(evaluate(f, p));
     out->points = points;
     out->counted = p->counted;
     out->cost_after = p->cost;
@@ -363,11 +379,15 @@ int clvox_boundary_fit(clvox_context *ctx, const clvox_surface *const *surfaces,
     CLV_TRY(clv_matrix_invert(CLV_MATRIX(moving->grid.to_ras), f.to_voxel));
     CLV_TRY(clv_buffer_create(ctx, voxels * sizeof(float), "moving image", &f.image));
     CLV_TRY(clv_buffer_create(ctx, held + sizeof *pair, "points of a boundary", &f.points));
+    CLV_TRY(clv_buffer_create(ctx, held + sizeof *pair, "points near a boundary", &f.near));
     CLV_TRY(clv_buffer_create(ctx, sizeof(float) * CLV_BOUNDARY_SUMS * CLV_BOUNDARY_MOST_ITEMS,
                               "sums of a boundary", &f.partial));
     CLV_TRY(clv_buffer_write(ctx, f.image, 0, moving->data, voxels * sizeof(float)));
     if (points)
         CLV_TRY(clv_buffer_write(ctx, f.points, 0, pair, held));
+    bring_near(pair, points, &o);
+    if (points)
+        CLV_TRY(clv_buffer_write(ctx, f.near, 0, pair, held));
     f.args.image = clv_image_of(f.image, moving->grid.size, NULL, 1);
     f.args.points = f.points;
     from_matrix(&f, CLV_MATRIX(matrix), &p);
@@ -376,6 +396,7 @@ int clvox_boundary_fit(clvox_context *ctx, const clvox_surface *const *surfaces,
 end:
     clv_buffer_destroy(&f.image);
     clv_buffer_destroy(&f.points);
+    clv_buffer_destroy(&f.near);
     clv_buffer_destroy(&f.partial);
     free(normal);
     free(pair);

@@ -628,7 +628,9 @@ static int resample(series_run *s, clvox_series_result *r)
             memcpy(to, image.data, n * sizeof *to);
             continue;
         }
-        CLV_TRY(clvox_apply_with(s->ctx, &image, grid, (const clvox_link[]){{&affine, 0}, undistorted},
+        /* From the undistorted reference to the reference as it is, and on to the frame. */
+        const clvox_link links[] = {undistorted, {&affine, 0}};
+        CLV_TRY(clvox_apply_with(s->ctx, &image, grid, s->o->distortion ? links : links + 1,
                                  s->o->distortion ? 2 : 1, &how, &moved));
         if (!s->o->ringing)
             keep_above(&image, moved);

@@ -181,6 +181,41 @@ static void shards_are_the_pairs(void **state)
     }
 }
 
+static void refused(const char *sentence, const clvox_pair *rows, int count, const clvox_pairs_options *o)
+{
+    clvox_pairs *l = NULL;
+    assert_true(clvox_pairs_make(rows, count, o, &l) < 0);
+    assert_null(l);
+    assert_that(strstr(clvox_message(), sentence) != NULL, "%s", clvox_message());
+}
+
+/* Where nothing else is asked for. */
+static void pairs_with_a_boundary_are_rigid(void **state)
+{
+    char *white[] = {in("w.nii"), in("x.nii")};
+    const char *const all[] = {in("y.nii")};
+    clvox_register_options registration = quick();
+    clvox_pairs_options o = {.size = sizeof o, .folder = in("white"), .no_picture = 1};
+    const clvox_pair rows[] = {
+        {.fixed = in("f.nii"), .moving = in("m.nii"), .output = "a", .boundary = white, .boundaries = 2},
+        {.fixed = in("f.nii"), .moving = in("m.nii"), .output = "b"}};
+    clvox_pairs *l = NULL;
+    (void)state;
+    assert_int_equal(clvox_pairs_make(rows, 2, &o, &l), CLVOX_OK);
+    assert_true(l->pair[0].boundaries == 2 && !strcmp(l->pair[0].boundary[1], white[1]));
+    assert_true(l->pair[0].files == 3 && l->pair[1].files == 4 && !l->pair[1].boundaries);
+    clvox_pairs_destroy(&l);
+    o.registration = &registration;
+    refused("pair 1: a boundary refines --linear rigid or affine", rows, 2, &o);
+    registration.linear = CLVOX_LINEAR_AFFINE;
+    o.boundary = all;
+    o.boundaries = 1;
+    assert_int_equal(clvox_pairs_make(rows, 2, &o, &l), CLVOX_OK);
+    assert_true(l->pair[0].boundaries == 2 && !strcmp(l->pair[1].boundary[0], all[0]));
+    assert_true(l->pair[0].files == 4 && l->pair[1].files == 4);
+    clvox_pairs_destroy(&l);
+}
+
 /* The log of a result that another driver gave. */
 static void results_of_other_devices(void **state)
 {
@@ -212,14 +247,6 @@ static void results_of_other_devices(void **state)
     clvox_pairs_destroy(&l);
 }
 
-static void refused(const char *sentence, const clvox_pair *rows, int count, const clvox_pairs_options *o)
-{
-    clvox_pairs *l = NULL;
-    assert_true(clvox_pairs_make(rows, count, o, &l) < 0);
-    assert_null(l);
-    assert_that(strstr(clvox_message(), sentence) != NULL, "%s", clvox_message());
-}
-
 static void lists_that_make_no_sense(void **state)
 {
     const clvox_pairs_options o = {.size = sizeof o, .folder = in("no")};
@@ -230,6 +257,10 @@ static void lists_that_make_no_sense(void **state)
     refused("two pairs have the output", twice, 2, &o);
     refused("pair 1: a pair needs a fixed and a moving image, and an output", half, 1, &o);
     refused("there is no pair in it", half, 0, &o);
+    char *white[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i"};
+    const clvox_pair many = {
+        .fixed = "f.nii", .moving = "m.nii", .output = "a", .boundary = white, .boundaries = 9};
+    refused("pair 1: a boundary has up to 8 files", &many, 1, &o);
     clvox_pairs_options other;
     clvox_pairs_defaults(&other);
     refused("needs a folder", twice, 1, &other);
@@ -270,6 +301,8 @@ int main(void)
               "pairs are planned, stopped, registered, and left as they are once complete");
     test_case(processes_share_a_list, "processes that have one list share its pairs");
     test_case(shards_are_the_pairs, "shards together are the pairs of a list, each once");
+    test_case(pairs_with_a_boundary_are_rigid,
+              "pairs with a boundary are registered rigidly unless asked otherwise");
     test_case(results_of_other_devices, "a result of another device is present where that is asked for");
     test_case(lists_that_make_no_sense, "lists that make no sense are a sentence each, and leave nothing");
     test_case(no_input_is_overwritten, "no pair writes what another reads");

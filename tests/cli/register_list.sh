@@ -123,6 +123,30 @@ touch in/p1_fixed_labels.nii.gz
 exits 0 clvox register --list in/levels.tsv -o levels $levels; prints '1 done, 0 present'
 exits 2 clvox register --list in/levels.tsv -o levels $fast --level-moving-mask none; says 'given 1 times for 2 levels'
 
+begin "rows with a boundary are those of single commands, and not deformed"
+printf '1 0 0 2\n0 1 0 -1\n0 0 1 1.5\n0 0 0 1\n' > shift.txt
+exits 0 clvox phantom ball -o in/ball.nii --size 25x24x23 --labels in/mask.nii.gz
+exits 0 clvox apply -i in/ball.nii -r in/ball.nii -t shift.txt -o in/moved.nii
+printf 'fixed\tmoving\toutput\tboundary\nball.nii\tmoved.nii\ta\tmask.nii.gz\n' > in/white.tsv
+printf 'moved.nii\tball.nii\tb\tmask.nii.gz;mask.nii.gz\nball.nii\tmoved.nii\tc\tn/a\n' >> in/white.tsv
+white="$fast --boundary-labels 1 --boundary-contrast t1"
+exits 0 clvox register --list in/white.tsv -o white $white
+exits 0 clvox register -f in/ball.nii -m in/moved.nii --boundary in/mask.nii.gz -o s5 $white
+cmp -s white/a_affine.txt s5_affine.txt || complain "the list's fit is another one"
+absent white/a_warp.nii.gz; exists white/c_warp.nii.gz
+json white/a.json 'j["result"]["boundary"]["contrast"] == "t1" and "in/mask.nii.gz" in str(j["inputs"])'
+json white/a.json 'max(abs(r[3] - t) for r, t in zip(j["result"]["matrix_ras"], (-2, 1, -1.5))) < .1'
+json white/b.json 'max(abs(r[3]) for r in j["result"]["matrix_ras"][:3]) < .1' # where the mask is, not the images' match
+json white/c.json '"boundary" not in j["result"]'
+exits 0 clvox register --list in/white.tsv -o white $white; prints '0 done, 3 present'
+touch in/mask.nii.gz
+exits 0 clvox register --list in/white.tsv -o white $white --boundary in/mask.nii.gz; prints '3 done, 0 present'
+cmp -s white/c_affine.txt s5_affine.txt || complain "a row has not the boundary of all"
+printf 'fixed\tmoving\toutput\tboundary\nball.nii\tmoved.nii\td\tgone.gii\n' > in/gone.tsv
+exits 1 clvox register --list in/gone.tsv -o white $white; says 'white/d: failed: in/gone.gii'; absent white/d_affine.txt
+exits 1 clvox register --list in/white.tsv -o no $fast --linear similarity; one_sentence; says 'white.tsv, line 2: a boundary refines --linear rigid or affine'
+exits 2 clvox register -f in/ball.nii -m in/moved.nii -o no --boundary-labels 1; says '--boundary-labels belongs to'
+
 begin "misuse and lists that make no sense are one sentence"
 exits 2 clvox register --list in/pairs.tsv; says '-o DIR'
 exits 2 clvox register --list in/pairs.tsv -o x --jobs 65; says '--jobs 65: at most 64'

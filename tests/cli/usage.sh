@@ -49,7 +49,7 @@ exits 0 clvox atlas --quick --help all; prints '(default greedy)'; prints 'round
 exits 0 clvox atlas --help all --deform lddmm; prints '(default lddmm)'
 
 begin "an option that belongs to others is refused without them"
-for row in 'space r --bids-derivatives' 'frames ras --points, --surface, --curves, --cloud and --boundary' 'width 3mm --surface, --curves and --cloud' \
+for row in 'space r --bids-derivatives' 'frames ras --points, --surface, --curves, --cloud, --boundary and --list' 'width 3mm --surface, --curves and --cloud' \
     'posteriors-weights 1,2 --posteriors FIXED,MOVING$' 'surface-kind varifold --surface FIXED,MOVING$'; do
     set -- $row; name=$1 given=$2; shift 2
     exits 2 clvox register -f f.nii -m m.nii -o x --$name $given; silent

@@ -614,6 +614,12 @@ def boundary():
     with open("bbr.json", encoding="utf-8") as file:
         logged = json.load(file)["result"]["boundary"]
     assert close(r.boundary.cost_after, logged["cost_after"]) and r.boundary.contrast == "t1" and not r.boundary.lost
+    rows = [("ball.nii", "ball.nii", "a", None, None, None, "ball_mask.nii.gz"), {"fixed": "ball.nii", "moving": "ball.nii", "output": "b"}]
+    few = {"boundary_labels": [1], "picture": False}
+    made = clvox.register_list(rows, "whites", boundary=["ball_mask.nii.gz"], **few)
+    assert [pair.boundary for pair in made] == [["ball_mask.nii.gz"]] * 2 and "whites/a_warp.nii.gz" not in made[0].files
+    assert all(np.array_equal(clvox.read_affine(f"whites/{name}_affine.txt"), clvox.read_affine("bbr_affine.txt")) for name in "ab")
+    refused(["pair 1", "rigid or affine"], clvox.register_list, rows, "whites", linear="none", **few)
     refused(["none of the labels"], clvox.register, "ball.nii", "ball.nii", boundary="ball_mask.nii.gz", boundary_labels=[7])
     refused(["rigid"], clvox.register, "ball.nii", "ball.nii", boundary="ball_mask.nii.gz", linear="none")
     refused(["auto, t2, t1"], clvox.fit_boundary, "ball_mask.nii.gz", "ball.nii", np.eye(4), contrast="pd")

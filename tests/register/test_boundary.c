@@ -39,9 +39,20 @@ static void make_mask(clvox_volume **out)
     }
 }
 
-/* White matter, 6 mm of grey matter, what is around; noise; a side brighter than the other. t1: white is
- * brighter. */
-static void make_moving(const double pose[4][4], bool t1, clvox_volume **out)
+/* Intensity so many mm outside of white matter, at a height: 6 mm of grey matter, darker than white (T1) or
+ * brighter, or 2.5 mm (THIN) with fluid above and nothing below. */
+enum { T2, T1, THIN };
+static double tissue(int kind, double d, double z)
+{
+    return d < 0                          ? kind == T1 ? 90 : 60
+           : d < (kind == THIN ? 2.5 : 6) ? kind == T1 ? 60 : 90
+           : kind == THIN                 ? z > 0 ? 100 : 70
+           : kind == T1                   ? 50
+                                          : 30;
+}
+
+/* Tissues; noise; a side brighter than the other. */
+static void make_moving(const double pose[4][4], int kind, clvox_volume **out)
 {
     clvox_grid grid = {.size = {SIZE, SIZE + 2, SIZE - 2}};
     double back[4][4];
@@ -65,8 +76,7 @@ static void make_moving(const double pose[4][4], bool t1, clvox_volume **out)
                 sub[a] = at[a] + ((a == 0 ? k % 3 : a == 1 ? k / 3 % 3 : k / 9) - 1) / 3.;
             clv_matrix_apply(CLV_MATRIX(grid.to_ras), sub, y);
             clv_matrix_apply(CLV_MATRIX(back), y, x);
-            const double d = outside(x);
-            sum += (d < 0 ? t1 ? 90 : 60 : d < 6 ? t1 ? 60 : 90 : t1 ? 50 : 30) / 27.;
+            sum += tissue(kind, outside(x), x[2]) / 27;
         }
         (*out)->data[i] = (float)(sum * (.85 + .01 * at[0])) + noise[i];
     }
@@ -137,6 +147,28 @@ static void a_known_pose(void **state)
     clvox_volume_destroy(&mask);
 }
 
+/* What lies beyond grey matter hardly pulls. */
+static void thin_grey_matter(void **state)
+{
+    (void)state;
+    double truth[4][4], found[4][4];
+    clvox_volume *mask, *moving;
+    clvox_surface *surface;
+    clvox_boundary_result r;
+    known_pose(truth);
+    clv_matrix_copy(CLV_MATRIX(truth), found);
+    make_mask(&mask);
+    make_moving(CLV_MATRIX(truth), THIN, &moving);
+    assert_ok(clvox_boundary_of(harness_context(), mask, (const int[]){41}, 1, &surface));
+    assert_ok(clvox_boundary_fit(harness_context(), (const clvox_surface *[]){surface}, 1, moving, NULL,
+                                 found, &r));
+    const double end = off(surface, CLV_MATRIX(truth), CLV_MATRIX(found));
+    assert_that(end < .6, "%g mm", end);
+    clvox_surface_destroy(&surface);
+    clvox_volume_destroy(&mask);
+    clvox_volume_destroy(&moving);
+}
+
 static void fails(int got, int want, const char *word)
 {
     assert_int_equal(got, want);
@@ -180,6 +212,7 @@ int main(void)
 {
     harness_open();
     test_case(a_known_pose, "boundary: a known pose of an image of 3 mm, of either contrast");
+    test_case(thin_grey_matter, "boundary: thin grey matter with fluid on one side");
     test_case(no_boundary, "boundary: noise, a place outside, no label");
     return test_run("boundary", harness_close);
 }

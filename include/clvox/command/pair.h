@@ -84,6 +84,16 @@ typedef struct clvox_pair_sources {
     const char *labels;
 } clvox_pair_sources;
 
+/* White matter of the fixed image, whose boundary refines the linear part. */
+typedef struct clvox_pair_boundary {
+    const char *const *file; /* surfaces, masks or label maps */
+    int files;               /* up to CLVOX_PAIR_BOUNDARIES; 0: there is no boundary */
+    const int *label;        /* those of label maps that count */
+    int labels;              /* 0: maps are masks */
+    clvox_boundary_contrast contrast;
+    bool lps; /* the frame of surfaces whose files state none */
+} clvox_pair_boundary;
+
 /* A pair between its files: what was read, the result, and what is written. A zeroed one is empty. */
 typedef struct clvox_pair_work {
     clvox_volume *fixed[CLVOX_MAX_CHANNELS], *moving[CLVOX_MAX_CHANNELS];
@@ -92,6 +102,9 @@ typedef struct clvox_pair_work {
     clvox_volume *composed;      /* the same, where it was made */
     clvox_register_options options;
     clvox_register_result result;
+    clvox_surface *white[CLVOX_PAIR_BOUNDARIES];    /* as its files are surfaces */
+    clvox_volume *white_map[CLVOX_PAIR_BOUNDARIES]; /* or not */
+    clvox_boundary_result boundary;
     clvox_volume *carried, *log_jacobian; /* the labels on the fixed image's grid */
     clvox_pair_picture shown;
     clvox_results outputs;
@@ -115,6 +128,13 @@ CLVOX_API int clvox_pair_start(clvox_pair_work *work, clvox_context *context, co
 /* What was read, as clvox_register takes it. Refuses a series. */
 CLVOX_API int clvox_pair_gather(const clvox_pair_work *work, const clvox_pair_sources *sources,
                                 clvox_register_images *images);
+/* Reads the boundary's files. */
+CLVOX_API int clvox_pair_boundary_read(clvox_pair_work *work, const clvox_pair_boundary *boundary);
+/* clvox_register by the work's options. With a boundary these have to be rigid or affine: the linear part is
+ * then found, refined by the boundary that was read, and what follows begins with it; result->suspicions are
+ * those of all of it. */
+CLVOX_API int clvox_pair_register(clvox_pair_work *work, clvox_context *context,
+                                  const clvox_register_images *images, const clvox_pair_boundary *boundary);
 /* After the registration: the labels, the outputs that a result has in any case, and the log Jacobian for
  * picture and page, so that writing them needs the device no more. */
 CLVOX_API int clvox_pair_prepare(clvox_pair_work *work, clvox_context *context, const clvox_pair_names *names,

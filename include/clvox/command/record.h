@@ -5,6 +5,7 @@
 
 #include <cjson/cJSON.h>
 
+#include "clvox/boundary.h"
 #include "clvox/device.h"
 #include "clvox/options.h"
 #include "clvox/registration.h"
@@ -38,6 +39,8 @@ CLVOX_API int clvox_record_look(cJSON *trace, const clvox_step *step);
 /* The result, and seconds by stage; read and write are those besides the result's. */
 CLVOX_API void clvox_record_result(cJSON *log, const clvox_register_options *options,
                                    const clvox_register_result *result, double read, double write);
+/* Adds to it how the boundary was fitted. */
+CLVOX_API void clvox_record_boundary(cJSON *log, const clvox_boundary_result *boundary);
 
 /* A bit of suspicions: its name, and what it says. */
 typedef struct clvox_suspicion {

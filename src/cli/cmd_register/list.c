@@ -125,6 +125,12 @@ int cli_register_list(command *cli, const cli_register_request *r, const clvox_r
                              .shards = r->shards,
                              .any_device = r->any_device,
                              .names = r->names,
+                             .boundary = r->boundary.item,
+                             .boundaries = r->boundary.count,
+                             .boundary_label = r->boundary_labels,
+                             .boundary_labels = r->boundary_label_count,
+                             .boundary_contrast = (clvox_boundary_contrast)r->boundary_contrast,
+                             .boundary_lps = r->frames == CLI_FRAME_LPS,
                              .heard = heard,
                              .log = cli_bar_hear,
                              .progress = cli_bar_stage};

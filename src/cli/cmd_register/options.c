@@ -212,8 +212,11 @@ static int read_boundary(command *cli, cli_register_request *r, const char *labe
         CLI_TRY(cli_claim_input(cli, r->boundary.item[i]));
     if (!r->boundary.count)
         goto end;
-    if (r->list || r->alone || r->fixed.count != 1)
+    if (!r->list && (r->alone || r->fixed.count != 1))
         return cli_misuse("--boundary takes one pair of images");
+    if (r->boundary.count > CLVOX_PAIR_BOUNDARIES)
+        return cli_misuse("--boundary: given %d times; at most %d are possible", r->boundary.count,
+                          CLVOX_PAIR_BOUNDARIES);
     if (!*given(r, "linear") && r->dof < 0)
         *given(r, "linear") = "rigid";
     if (!*given(r, "deform"))
@@ -343,7 +346,8 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         {"space", 0, CLI_TEXT, &r->space, "NAME", "the name of FIXED's space (default: from its file name)",
          CLVOX_GROUP_RESULT, .needs = "bids-derivatives"},
         {"list", 0, CLI_TEXT, &r->list, "PAIRS.tsv",
-         "many pairs instead: columns fixed, moving, output and, if wanted, fixed_mask, moving_mask, labels",
+         "many pairs instead: columns fixed, moving, output and, if wanted, fixed_mask, moving_mask, labels, "
+         "boundary",
          CLVOX_GROUP_MANY},
         {"summary", 0, CLI_OUT, &r->summary, "FILE.tsv",
          "one row per pair (default: summary.tsv in the folder of -o)", CLVOX_GROUP_MANY, .needs = "list"},
@@ -404,13 +408,13 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
          "boundary-based registration of EPI, T2 or FLAIR (MOVING) to T1 (FIXED): the white matter's "
          "surface, mask or label map in FIXED refines the linear transform; repeat for hemispheres. --linear "
          "rigid and --deform none unless given",
-         CLVOX_GROUP_ANATOMY, .needs = "fixed"},
+         CLVOX_GROUP_ANATOMY, .needs = "fixed|list"},
         {"boundary-labels", 0, CLI_TEXT, &boundary_labels, "N,N",
          "the labels of white matter, if --boundary is a label map (FreeSurfer: 2,41)", CLVOX_GROUP_ANATOMY,
-         .needs = "boundary"},
+         .needs = "boundary|list"},
         {"boundary-contrast", 0, CLI_CHOICE, &r->boundary_contrast, "auto|t2|t1",
          "which is brighter in MOVING: grey (t2) or white matter (t1)", CLVOX_GROUP_ANATOMY,
-         .needs = "boundary"},
+         .needs = "boundary|list"},
         {"spacing", 0, CLI_NUMBERS, &r->spacing, "Nmm",
          "voxels of the grid around shapes or landmarks without images (default: 0.4 of the finest --width, "
          "else a 64th of their longest extent)",
@@ -418,7 +422,7 @@ int cli_register_parse(command *cli, int argc, char **argv, cli_register_request
         {"frames", 0, CLI_CHOICE, &frames, "auto|lps|ras",
          "frame of tables of points, and of surfaces and curves in files that state none (auto: tables lps, "
          "as in ITK and ANTs; surfaces and curves ras)",
-         CLVOX_GROUP_ANATOMY, .needs = "points|surface|curves|cloud|boundary"},
+         CLVOX_GROUP_ANATOMY, .needs = "points|surface|curves|cloud|boundary|list"},
         {"initial-warp", 0, CLI_TEXT, &r->initial_warp, "WARP",
          "start the deformation from this warp, or with [WARP,1] from its inverse; give its affine by --init "
          "FILE --linear none. A composite for --init gives both, and --linear none unless that is given",

@@ -195,55 +195,14 @@ int cli_pair_read(cli_pair *p, bool device)
     return cli_pair_load(p, device);
 }
 
-/* The surface of a file: its own, or that of its mask or labels. */
-static int read_boundary(cli_pair *p, const char *path, clvox_surface **out)
+static clvox_pair_boundary boundary_of(const cli_register_request *r)
 {
-    int status = CLVOX_OK;
-    const cli_register_request *r = &p->request;
-    clvox_volume *volume = NULL;
-    if (clvox_surface_is_file(path)) {
-        CLI_TRY(cli_read_surface_as(p->cli, path, r->frames == CLI_FRAME_LPS, out));
-        goto end;
-    }
-    CLI_TRY(cli_read_volume(p->cli, path, &volume));
-    status = clvox_boundary_of(p->cli->ctx, volume, r->boundary_label_count ? r->boundary_labels : NULL,
-                               r->boundary_label_count, out);
-    if (status < 0)
-        status = clvox_fail_in(status, path);
-end:
-    clvox_volume_destroy(&volume);
-    return status;
-}
-
-/* The linear part: as ever, then by the boundary. What follows begins with it. */
-static int fit_boundary(cli_pair *p, const clvox_register_images *images)
-{
-    int status = CLVOX_OK;
-    const cli_register_request *r = &p->request;
-    clvox_register_options *o = &p->work.options, linear = *o;
-    clvox_boundary_options b;
-    clvox_surface *surface[CLI_MAX_TEXTS] = {NULL};
-    clvox_register_result start = {.suspicions = 0};
-    clvox_boundary_defaults(&b);
-    b.contrast = (clvox_boundary_contrast)r->boundary_contrast;
-    b.affine = o->linear == CLVOX_LINEAR_AFFINE;
-    linear.deform = CLVOX_DEFORM_NONE;
-    linear.inverse = 0;
-    for (int i = 0; i < r->boundary.count; i++)
-        CLI_TRY(read_boundary(p, r->boundary.item[i], &surface[i]));
-    CLI_TRY(clvox_register(p->cli->ctx, images, &linear, &start));
-    memcpy(o->matrix, start.matrix, sizeof o->matrix);
-    status = clvox_boundary_fit(p->cli->ctx, (const clvox_surface *const *)surface, r->boundary.count,
-                                images->moving[0], &b, o->matrix, &p->boundary);
-    CLI_TRY(status < 0 ? clvox_fail_in(status, r->boundary.item[0]) : status);
-    o->init = CLVOX_INIT_MATRIX;
-    o->linear = CLVOX_LINEAR_NONE;
-    p->doubts = start.suspicions | (p->boundary.lost ? CLVOX_SUSPECT_BOUNDARY : 0u);
-end:
-    for (int i = 0; i < r->boundary.count; i++)
-        clvox_surface_destroy(&surface[i]);
-    clvox_register_result_destroy(&start);
-    return status;
+    return (clvox_pair_boundary){.file = r->boundary.item,
+                                 .files = r->boundary.count,
+                                 .label = r->boundary_labels,
+                                 .labels = r->boundary_label_count,
+                                 .contrast = (clvox_boundary_contrast)r->boundary_contrast,
+                                 .lps = r->frames == CLI_FRAME_LPS};
 }
 
 /* Gathers the inputs as the library takes them. */
@@ -253,7 +212,11 @@ static int gather(cli_pair *p, clvox_register_images *images)
     const cli_register_request *r = &p->request;
     clvox_register_options *o = &p->work.options;
     const clvox_pair_sources sources = sources_of(r);
+    const clvox_pair_boundary boundary = boundary_of(r);
     CLI_TRY(clvox_pair_gather(&p->work, &sources, images));
+    CLI_TRY(clvox_pair_boundary_read(&p->work, &boundary));
+    for (int i = 0; i < boundary.files; i++)
+        clvox_input_note(p->cli->log, boundary.file[i], &(clvox_hearer){cli_hear, p->cli});
     const first_volumes first = first_of(p);
     if (r->posteriors) {
         status = clvox_posteriors_create(p->fixed_posteriors, p->moving_posteriors, &p->posteriors);
@@ -312,6 +275,7 @@ int cli_pair_solve(cli_pair *p)
     clvox_register_options *o = &p->work.options;
     clvox_register_images images;
     clvox_end ends[CLVOX_PAIR_ENDS];
+    const clvox_pair_boundary boundary = boundary_of(r);
     const double mark = cli_seconds();
     CLI_TRY(gather(p, &images));
     cli_register_log_options(cli, r, o);
@@ -326,10 +290,7 @@ int cli_pair_solve(cli_pair *p)
     cli_progress_begin(&p->progress, cli, o, &images);
     o->progress = cli_register_progress;
     o->user = &p->progress;
-    status = r->boundary.count ? fit_boundary(p, &images) : CLVOX_OK;
-    if (status >= 0)
-        status = clvox_register(cli->ctx, &images, o, &p->work.result);
-    p->work.result.suspicions |= p->doubts;
+    status = clvox_pair_register(&p->work, cli->ctx, &images, &boundary);
     cli_bar_end(&p->progress.bar);
     if (status >= 0 && cli_interrupted())
         status = clvox_fail(CLVOX_ERROR_STOPPED, "interrupted");
@@ -387,7 +348,7 @@ int cli_pair_save(cli_pair *p, bool close)
         cli_register_landmarks(cli, p->fixed_points.count, &errors, &w->options);
     }
     if (p->request.boundary.count)
-        cli_register_boundary(cli, &p->boundary);
+        cli_register_boundary(cli, &w->boundary);
     cli_register_shapes(cli, p->shapes, p->request.shape_count, &w->options, &w->result);
     if (p->request.report)
         CLI_TRY(write_page(p));

@@ -27,8 +27,6 @@ typedef struct cli_pair {
     clvox_volume *expected[2]; /* what the picture shows of them, or of shapes, where there is no image */
     clvox_grid grid;           /* of shapes without images */
     cli_points fixed_points, moving_points;
-    clvox_boundary_result boundary;
-    unsigned doubts; /* CLVOX_SUSPECT_... of what led to its start, and of it */
     cli_shape shapes[CLVOX_MAX_SHAPES];
     const clvox_shape *fixed_shapes[CLVOX_MAX_SHAPES], *moving_shapes[CLVOX_MAX_SHAPES]; /* of shapes */
     cli_progress progress;

@@ -285,13 +285,7 @@ void cli_register_boundary(command *cli, const clvox_boundary_result *b)
     const char *contrast = b->contrast == CLVOX_BOUNDARY_T1 ? "t1" : "t2";
     cli_print(cli, "boundary             cost %.3f to %.3f over %d of %d points, %s, moved %.2f mm\n",
               b->cost_before, b->cost_after, b->counted, b->points, contrast, b->moved_mm);
-    cJSON *to = cJSON_AddObjectToObject(cJSON_GetObjectItem(cli->log, "result"), "boundary");
-    cJSON_AddStringToObject(to, "contrast", contrast);
-    cJSON_AddNumberToObject(to, "points", b->points);
-    cJSON_AddNumberToObject(to, "counted", b->counted);
-    clvox_record_number(to, "cost_before", b->cost_before);
-    clvox_record_number(to, "cost_after", b->cost_after);
-    clvox_record_number(to, "moved_mm", b->moved_mm);
+    clvox_record_boundary(cli->log, b);
 }
 
 void cli_register_posteriors_plan(command *cli, const clvox_posteriors *p)

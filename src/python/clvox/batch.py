@@ -8,8 +8,8 @@ import time
 from typing import Any, Dict, List, Optional, Sequence, Union
 
 from . import _abi, _results
-from ._library import (Context, Contexts, Error, Progress, Result, Watcher, call, context_or_own, lib, option_texts, set_options, sized,
-                       values, with_options, word)
+from ._library import (Context, Contexts, Error, Progress, Result, Watcher, call, context_or_own, lib, one_of, option_texts, set_options,
+                       sized, values, with_options, word, words)
 from ._options import AtlasOptions, RegisterOptions, SegmentOptions
 from ._typing import Unpack
 from .registration import for_levels, preset
@@ -20,17 +20,19 @@ from .volume import ImageLike, optional
 Path = Union[str, os.PathLike[str]]
 _NOTHING = lib.clvox_atlas_measure.argtypes[5]  # the callback
 _FILES = ("fixed", "moving", "output", "fixed_mask", "moving_mask", "labels")
+_PAIR = (*_FILES, "boundary")
 
 
 class Pair(Result):
-    """A pair of register_list(): fixed, moving, fixed_mask, moving_mask, labels and output (what its files begin with); files
-    (those that it writes); state ("done", "present": an earlier run has made it, "failed", "waiting"); message (why it failed,
+    """A pair of register_list(): fixed, moving, fixed_mask, moving_mask, labels, boundary and output (what its files begin with);
+    files (those that it writes); state ("done", "present": an earlier run has made it, "failed", "waiting"); message (why it failed,
     or None); suspicions (a word each); metric_before, metric_after, ncc, folded, seconds (NaN: not known)."""
     fixed: str
     moving: str
     fixed_mask: Optional[str]
     moving_mask: Optional[str]
     labels: Optional[str]
+    boundary: List[str]
     output: str
     files: List[str]
     state: str
@@ -55,6 +57,7 @@ def _pair(row: Any) -> Pair:
     found = {name: _name(getattr(row, name)) for name in _FILES}
     numbers = {name: getattr(row, name) for name in ("metric_before", "metric_after", "ncc", "folded", "seconds")}
     return Pair(**found, **numbers, files=[_name(row.file[i]) for i in range(row.files)], message=_name(row.message),
+                boundary=[_name(row.boundary[i]) for i in range(row.boundaries)],
                 state=lib.clvox_pair_state_name(row.state).decode(), suspicions=(_name(row.suspicions) or "").split(",")
                 if row.suspicions else [])
 
@@ -72,6 +75,8 @@ def _listed(rows: Any, struct: Any, found: Any, verb: str, noun: str, keys: Sequ
             raise Error(f"{verb}: {noun} has no {strange[0]}; it has {', '.join(keys)}", kind=TypeError)
         if "transforms" in keys:
             to.transform, to.transforms = _words(row.pop("transforms", ()))
+        if "boundary" in keys:
+            to.boundary, to.boundaries = _words(row.pop("boundary", None) or ())
         for key, path in row.items():
             setattr(to, key, _text(path))
     call(make, made, len(rows), struct, found)
@@ -90,6 +95,7 @@ def register_list(pairs: Union[Path, Sequence[Union[Sequence[Path], Dict[str, Pa
                   fixed_mask: Optional[Path] = None, moving_mask: Optional[Path] = None, labels: Optional[Path] = None,
                   linear_fixed_mask: Optional[Path] = None, linear_moving_mask: Optional[Path] = None,
                   level_fixed_mask: Optional[Sequence[Optional[Path]]] = None, level_moving_mask: Optional[Sequence[Optional[Path]]] = None,
+                  boundary: Union[Path, Sequence[Path]] = (), boundary_labels: Sequence[int] = (), boundary_contrast: str = "auto",
                   initial_warp: Optional[Path] = None, init: Optional[str] = None, quick: bool = False, regular: bool = False, best: bool = False,
                   picture: bool = True, report: bool = False, strict: bool = False, clobber: bool = True, jobs: int = 0,
                   dry_run: bool = False, progress: Watcher = None, context: Union[Context, Contexts, None] = None,
@@ -97,10 +103,11 @@ def register_list(pairs: Union[Path, Sequence[Union[Sequence[Path], Dict[str, Pa
     """Registers many pairs of files, and writes for each what `clvox register --list` writes: affine, warps, warped image, picture and
     log. What an earlier run has made from the same inputs by the same options stays as it is.
 
-    pairs: a table with the columns fixed, moving, output and, if wanted, fixed_mask, moving_mask, labels; or a list of
-    dictionaries or sequences of these. folder: of the outputs. derivatives: instead of it, a folder of BIDS derivatives, in
+    pairs: a table with the columns fixed, moving, output and, if wanted, fixed_mask, moving_mask, labels, boundary; or a list of
+    dictionaries or sequences of these, boundary being a file or several. folder: of the outputs. derivatives: instead of it, a folder of BIDS derivatives, in
     which names are made from the moving images'; space: the name of the fixed images' space there. summary: the table of the
-    outcome (None: summary.tsv in the folder). fixed_mask, moving_mask, labels: of pairs that have none; linear_fixed_mask,
+    outcome (None: summary.tsv in the folder). fixed_mask, moving_mask, labels, boundary: of pairs that have none; boundary_labels,
+    boundary_contrast: as of register(), and pairs with a boundary are registered as it does; linear_fixed_mask,
     linear_moving_mask: for the linear part of all, or "none"; level_fixed_mask, level_moving_mask: a file or None for each level of
     the deformation of all, coarse to fine. initial_warp: of all; WARP or [WARP,1], its inverse. init: as the option.
     picture, report: whether PNGs, and pages of HTML, are written. strict: suspicious results are failures. clobber: False: a
@@ -131,8 +138,11 @@ def register_list(pairs: Union[Path, Sequence[Union[Sequence[Path], Dict[str, Pa
             getattr(struct, name)[level] = b"none" if path is None else _text(path)
     struct.no_picture, struct.report, struct.strict, struct.no_clobber = not picture, report, strict, not clobber
     struct.jobs, struct.dry_run = jobs, dry_run
+    struct.boundary, struct.boundaries = _words(boundary)
+    struct.boundary_label, struct.boundary_labels = (ctypes.c_int * max(len(boundary_labels), 1))(*boundary_labels), len(boundary_labels)
+    struct.boundary_contrast = one_of(words("CLVOX_BOUNDARY_"), boundary_contrast, "boundary_contrast")
     found = ctypes.POINTER(_abi.clvox_pairs)()
-    _listed(pairs, struct, found, "register_list", "a pair", _FILES, _abi.clvox_pair, lib.clvox_pairs_read, lib.clvox_pairs_make)
+    _listed(pairs, struct, found, "register_list", "a pair", _PAIR, _abi.clvox_pair, lib.clvox_pairs_read, lib.clvox_pairs_make)
     try:
         handles, count = _contexts(context)
         try:
