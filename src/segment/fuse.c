@@ -14,7 +14,7 @@
 #include "segment/refine.h"
 
 /* Reach of the search and of the votes around a voxel; ridge of weights, width of patches' votes, strength of
- * intensities: chosen on people whom the figures of doc/segment.md leave out. */
+ * intensities: chosen on a few heads and hippocampi (doc/segment.md). */
 typedef struct setting {
     int search, reach;
     bool weights, joint;
