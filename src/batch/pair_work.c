@@ -153,7 +153,7 @@ end:
     return status;
 }
 
-/* The linear part: as ever, then by the boundary. */
+/* The linear part by the images, then by the boundary. */
 static int fit_boundary(clvox_pair_work *w, clvox_context *ctx, const clvox_register_images *images,
                         const clvox_pair_boundary *b, unsigned *suspicions)
 {

@@ -138,22 +138,28 @@ static int warp_plane(void *user, size_t z, int worker)
     return CLVOX_OK;
 }
 
-/* The displacement of image k in the first image's frame, RAS mm: its axis of phase encoding is turned with
+/* By how much a Hz shifts image k in the first image's frame, RAS mm: its axis of phase encoding is turned with
  * the head. */
-static int make_warp(const clvox_epi_image *image, const double matrix[4][4], const clvox_volume *field,
-                     clvox_volume **out)
+static int find_shift(const clvox_epi_image *image, const double matrix[4][4], double mm[3])
 {
     int status = CLVOX_OK;
     double back[4][4];
-    planes p = {.field = field};
-    CLV_TRY(clvox_volume_create(&field->grid, 3, CLVOX_KIND_DISPLACEMENT, out));
     CLV_TRY(clv_matrix_invert(matrix, back));
     for (int a = 0; a < 3; a++) {
-        double along = 0;
+        mm[a] = 0;
         for (int b = 0; b < 3; b++)
-            along += back[a][b] * image->image->grid.to_ras[b][image->encoding.axis];
-        p.along[a] = (float)(along * clv_epi_shift(image));
+            mm[a] += back[a][b] * image->image->grid.to_ras[b][image->encoding.axis];
+        mm[a] *= clv_epi_shift(image);
     }
+end:
+    return status;
+}
+
+static int make_warp(const double mm[3], const clvox_volume *field, clvox_volume **out)
+{
+    int status = CLVOX_OK;
+    planes p = {.field = field, .along = {(float)mm[0], (float)mm[1], (float)mm[2]}};
+    CLV_TRY(clvox_volume_create(&field->grid, 3, CLVOX_KIND_DISPLACEMENT, out));
     p.warp = *out;
     CLV_TRY(each_plane(&field->grid, warp_plane, &p));
 end:
@@ -201,17 +207,18 @@ static int correct_plane(void *user, size_t z, int worker)
 
 /* Adds image k, resampled once and times its Jacobian, to the sum. */
 static int add_image(clvox_context *ctx, const clvox_epi_image *image, const double matrix[4][4],
-                     clvox_epi_result *r, clvox_volume *warp)
+                     const double mm[3], clvox_epi_result *r, clvox_volume *warp)
 {
     int status = CLVOX_OK;
     clvox_volume *given = NULL, *moved = NULL;
-    double back[4][4], to_voxel[4][4];
+    double to_voxel[4][4];
     clvox_transform rigid = {.is_warp = 0}, shift = {.is_warp = 1, .warp = warp};
     const int slices = r->field->grid.size[2];
     double *piled = calloc((size_t)slices, sizeof *piled);
     clv_matrix_copy(matrix, rigid.matrix);
     if (!piled)
-        CLV_TRY(clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory"));
+        CLV_TRY(clv_out_of_memory());
+    CLV_TRY(clv_matrix_invert(CLV_MATRIX(r->field->grid.to_ras), to_voxel));
     CLV_TRY(without_nan(image->image, &given));
     CLV_TRY(clvox_apply(ctx, given ? given : image->image, &r->field->grid,
                         (const clvox_link[]){{&shift, 0}, {&rigid, 0}}, 2, CLVOX_INTERPOLATE_CUBIC, 0, &moved));
@@ -220,14 +227,9 @@ static int add_image(clvox_context *ctx, const clvox_epi_image *image, const dou
                 .result = r,
                 .above = clv_epi_head(image->image) / 2,
                 .count = piled};
-    /* The axis of phase encoding, turned with the head. */
-    CLV_TRY(clv_matrix_invert(matrix, back));
-    CLV_TRY(clv_matrix_invert(image->image->grid.to_ras, to_voxel));
-    clv_matrix_multiply(CLV_MATRIX(to_voxel), CLV_MATRIX(back), back);
-    clv_matrix_multiply(CLV_MATRIX(back), image->image->grid.to_ras, back);
     for (int a = 0; a < 3; a++) {
-        const double part = back[a][image->encoding.axis];
-        p.shift[a] = fabs(part) > 1e-6 ? (float)(part * clv_epi_shift(image)) : 0;
+        const double part = to_voxel[a][0] * mm[0] + to_voxel[a][1] * mm[1] + to_voxel[a][2] * mm[2];
+        p.shift[a] = fabs(part) > 1e-6 * fabs(clv_epi_shift(image)) ? (float)part : 0;
     }
     CLV_TRY(each_plane(&r->field->grid, correct_plane, &p));
     for (int z = 0; z < slices; z++)
@@ -245,21 +247,22 @@ int clv_epi_correct(clvox_context *ctx, const clvox_epi_image *images, int count
     const clvox_grid *grid = &images[0].image->grid;
     const size_t n = clvox_grid_voxels(grid);
     clvox_volume *warp = NULL;
-    double edge[3];
+    double edge[3], mm[3];
     size_t inside = 0;
     float *shift = malloc(n * sizeof *shift);
     r->images = count;
     r->piled_up = 0;
     if (!shift) {
-        status = clvox_fail(CLVOX_ERROR_MEMORY, "out of host memory");
+        status = clv_out_of_memory();
         goto end;
     }
     CLV_TRY(clvox_volume_create(grid, 1, CLVOX_KIND_SCALAR, &r->corrected));
     CLV_TRY(clvox_volume_create(grid, 1, CLVOX_KIND_SCALAR, &r->pile_up));
     r->pile_up->type = CLVOX_TYPE_UINT8;
     for (int k = 0; k < count; k++) {
-        CLV_TRY(make_warp(&images[k], CLV_MATRIX(r->matrix[k]), r->field, &warp));
-        CLV_TRY(add_image(ctx, &images[k], CLV_MATRIX(r->matrix[k]), r, warp));
+        CLV_TRY(find_shift(&images[k], CLV_MATRIX(r->matrix[k]), mm));
+        CLV_TRY(make_warp(mm, r->field, &warp));
+        CLV_TRY(add_image(ctx, &images[k], CLV_MATRIX(r->matrix[k]), mm, r, warp));
         if (!k) {
             r->warp = warp;
             warp = NULL;
