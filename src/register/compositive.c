@@ -495,7 +495,7 @@ static int look_at_tissues(clv_registration *run, const clv_pyramid_level *l)
     float *values = NULL;
     clv_buffer *warped;
     const clv_request room = {&warped, n * sizeof *values, "image in the middle"};
-    double correlation;
+    double bright, dark;
     work w;
     if (run->contrasts.differ || !clv_contrast_looks(run) || !clv_contrast_heads(run))
         return CLVOX_OK;
@@ -515,8 +515,8 @@ static int look_at_tissues(clv_registration *run, const clv_pyramid_level *l)
     if (w.pull.count == 1)
         CLV_TRY(clv_buffer_read(run->ctx, channel->level_fixed, 0, values, n * sizeof *values));
     CLV_TRY(clv_lease_give(&run->leases, &room, 1));
-    CLV_TRY(clv_contrast_tissues(&l->fixed, values, values + n, &correlation));
-    run->contrasts.tissues = correlation < TISSUES_ALIKE;
+    CLV_TRY(clv_contrast_tissues(&l->fixed, values, values + n, &bright, &dark));
+    run->contrasts.tissues = bright < TISSUES_BRIGHT && bright < TISSUES_SHARE * dark;
 end:
     free(values);
     return status;

@@ -65,10 +65,12 @@ static const clv_contrast_scale SCALES_OF_HEADS[] = {{4, .81, .9}, {2.5, .835, .
                                 SCALES_OF_CROPS[] = {{2, .93, .93}};
 /* Variance, of the squared range, from which on a window has content. */
 static const double WINDOW_CONTENT = 1e-3;
-/* Correlation of deep tissue from which on it is of one contrast. T1 to T1: .874 or more within four people,
- * on whom this was chosen, .92 within six others, .846 to heads of other scanners. FLAIR to T1: .789 or less;
- * T1 to FLAIR: .77 to .87 (2026-11-29). */
-static const double TISSUES_ALIKE = .825;
+/* Contrasts of tissue differ where what is bright correlates less than this, and less than this share of what is dark
+ * (clv_contrast_tissues). By all presets, chosen on four people and brains of other scanners: T1 to T1 .86 or more of
+ * the dark, with brains of others .5 or more but for 3 of 53 runs (a head on a stripped brain); FLAIR and T1 below
+ * both in 22 of 24 runs. The pairs of six others with each other and with these four: T1 .90 or more, all of 239;
+ * FLAIR below both in 134 of 135 (2026-11-30). */
+static const double TISSUES_BRIGHT = .5, TISSUES_SHARE = .84;
 /* Deep: mm below the surface of the head, which is brighter than this share of the brightest cells (but
  * BRIGHTEST of all); fluid is darker than the FLUID darkest of deep cells (2026-11-29). */
 static const double DEEP = 20, HEAD = .1, BRIGHTEST = .01, FLUID = .35;

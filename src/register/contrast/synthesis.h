@@ -50,11 +50,13 @@ bool clv_contrast_looks(const clv_registration *run);
  * mm. Where too few windows have content, *differ stays. */
 int clv_contrast_differ(clv_registration *run, double sigma, bool *differ);
 
-/* The correlation of two images that lie on one another among what is not fluid deep in the head, at 4 mm, the median over
- * windows of 20 mm: high for one contrast, lower where white matter is the brighter of two tissues in one image alone,
- * as in T1 and FLAIR, whose other edges agree. NaN where there is little. */
-int clv_contrast_tissues(const clvox_grid *grid, const float *fixed, const float *moving,
-                         double *correlation);
+/* Two images that lie on one another, at 4 mm, among what is not fluid deep in the head: by how many deviations a cell
+ * stands out of the 20 mm around it, correlated over the cells that are bright in one image, and over those that are
+ * dark; each the lesser of both images. Where white matter is the brighter of two tissues in one image alone, as in T1
+ * and FLAIR, whose other edges agree, *bright is low and less than *dark. Bias fields and deformations that have not
+ * come far lower both. NaN where there is little. */
+int clv_contrast_tissues(const clvox_grid *grid, const float *fixed, const float *moving, double *bright,
+                         double *dark);
 
 /* Images of other contrasts become images of one, by which the run is solved from then on, under its linear
  * part, which is found anew; the run's options then say MIND. Where contrasts do not differ, options

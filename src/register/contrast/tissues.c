@@ -76,10 +76,11 @@ static bool below(const cells *c, int which, int axes, double share, float *room
     return count > 0;
 }
 
-/* The correlation of the images over the tissue in the window around a cell; NaN where there is little. */
-static double correlation_around(const cells *c, const int at[3])
+/* By how many deviations a cell stands out of the tissue in the window around it, in either image; NaN where there
+ * is little. */
+static void stand_out(const cells *c, const int at[3], size_t cell, float *const out[2])
 {
-    double n = 0, sa = 0, sb = 0, saa = 0, sbb = 0, sab = 0;
+    double n = 0, sum[2] = {0, 0}, squares[2] = {0, 0};
     int low[3], high[3];
     for (int i = 0; i < 3; i++) {
         low[i] = at[i] > REACH ? at[i] - REACH : 0;
@@ -89,57 +90,76 @@ static double correlation_around(const cells *c, const int at[3])
         for (int y = low[1]; y <= high[1]; y++)
             for (int x = low[0]; x <= high[0]; x++) {
                 const size_t i = ((size_t)z * (size_t)c->size[1] + (size_t)y) * (size_t)c->size[0] + (size_t)x;
-                const double a = (double)c->mean[0][i], b = (double)c->mean[1][i];
                 if (c->deep[i] != TISSUE)
                     continue;
                 n++;
-                sa += a;
-                sb += b;
-                saa += a * a;
-                sbb += b * b;
-                sab += a * b;
+                for (int k = 0; k < 2; k++) {
+                    sum[k] += (double)c->mean[k][i];
+                    squares[k] += (double)c->mean[k][i] * (double)c->mean[k][i];
+                }
             }
-    const double va = saa - sa * sa / n, vb = sbb - sb * sb / n;
-    return n >= LEAST && va > 0 && vb > 0 ? (sab - sa * sb / n) / sqrt(va * vb) : NAN;
+    for (int k = 0; k < 2; k++) {
+        const double mean = sum[k] / n, variance = squares[k] / n - mean * mean;
+        out[k][cell] =
+            n >= LEAST && variance > 0 ? (float)(((double)c->mean[k][cell] - mean) / sqrt(variance)) : NAN;
+    }
 }
 
-typedef struct correlations {
+typedef struct standing {
     const cells *of;
-    float *each; /* NAN where a cell shows no tissue */
-} correlations;
+    float *out[2]; /* NaN where a cell shows no tissue */
+} standing;
 
-static int correlate_plane(void *user, size_t plane, int worker)
+static int stand_out_plane(void *user, size_t plane, int worker)
 {
-    const correlations *r = user;
-    const cells *c = r->of;
+    const standing *s = user;
+    const cells *c = s->of;
     size_t i = plane * (size_t)c->size[0] * (size_t)c->size[1];
     (void)worker;
     for (int y = 0; y < c->size[1]; y++)
-        for (int x = 0; x < c->size[0]; x++, i++)
-            r->each[i] =
-                c->deep[i] == TISSUE ? (float)correlation_around(c, (const int[3]){x, y, (int)plane}) : NAN;
+        for (int x = 0; x < c->size[0]; x++, i++) {
+            s->out[0][i] = s->out[1][i] = NAN;
+            if (c->deep[i] == TISSUE)
+                stand_out(c, (const int[3]){x, y, (int)plane}, i, s->out);
+        }
     return CLVOX_OK;
 }
 
-/* The median over all cells that show tissue. */
-static double median_correlation(const cells *c, float *room)
+/* The correlation over the cells of which one image shows that they are brighter (sign 1) than what is around them,
+ * or darker (-1); the lesser of both images. NaN where these are few. */
+static double correlation_of(size_t count, const standing *s, float sign)
 {
-    enum { FEWEST = 1000 };
-    size_t count = 0;
-    clvox_parallel((size_t)c->size[2], correlate_plane, &(correlations){c, room});
-    for (size_t i = 0; i < c->n; i++)
-        if (isfinite(room[i]))
-            room[count++] = room[i];
-    return count >= FEWEST ? clv_select_quantile(room, count, .5) : NAN;
+    enum { FEWEST = 500 };
+    double least = INFINITY;
+    for (int k = 0; k < 2; k++) {
+        double n = 0, sa = 0, sb = 0, saa = 0, sbb = 0, sab = 0;
+        for (size_t i = 0; i < count; i++) {
+            const double a = (double)s->out[k][i], b = (double)s->out[!k][i];
+            if (!((double)sign * a > 0) || !isfinite(b))
+                continue;
+            n++;
+            sa += a;
+            sb += b;
+            saa += a * a;
+            sbb += b * b;
+            sab += a * b;
+        }
+        const double va = saa - sa * sa / n, vb = sbb - sb * sb / n;
+        if (!(n >= FEWEST && va > 0 && vb > 0))
+            return NAN;
+        least = fmin(least, (sab - sa * sb / n) / sqrt(va * vb));
+    }
+    return least;
 }
 
-int clv_contrast_tissues(const clvox_grid *grid, const float *fixed, const float *moving, double *correlation)
+int clv_contrast_tissues(const clvox_grid *grid, const float *fixed, const float *moving, double *bright,
+                         double *dark)
 {
     const float *const image[2] = {fixed, moving};
     int block[3], depth[3];
-    double edge[3], bright, fluid[2];
+    double edge[3], head, fluid[2];
     cells c = {.n = 1};
-    *correlation = NAN;
+    *bright = *dark = NAN;
     clvox_grid_spacing(grid, edge);
     for (int i = 0; i < 3; i++) {
         block[i] = (int)fmax(1, round(CELL / edge[i]));
@@ -147,21 +167,24 @@ int clv_contrast_tissues(const clvox_grid *grid, const float *fixed, const float
         c.size[i] = (grid->size[i] + block[i] - 1) / block[i];
         c.n *= (size_t)c.size[i];
     }
-    float *room = malloc(3 * c.n * sizeof *room + c.n);
+    float *room = malloc(4 * c.n * sizeof *room + c.n);
     if (!room)
         return clvox_fail(CLVOX_ERROR_MEMORY, "registration: out of host memory");
-    c.mean[0] = room + c.n;
+    c.mean[0] = room + 2 * c.n;
     c.mean[1] = c.mean[0] + c.n;
     c.deep = memset(c.mean[1] + c.n, 0, c.n);
     fill(&c, grid, block, image);
     for (int k = 0; k < 2; k++)
-        for (int axis = 0; axis < 3 && below(&c, k, 0, 1 - BRIGHTEST, room, &bright); axis++)
-            mark_deep(&c, k, axis, depth[axis], HEAD * bright);
+        for (int axis = 0; axis < 3 && below(&c, k, 0, 1 - BRIGHTEST, room, &head); axis++)
+            mark_deep(&c, k, axis, depth[axis], HEAD * head);
     if (below(&c, 0, ALL, FLUID, room, &fluid[0]) && below(&c, 1, ALL, FLUID, room, &fluid[1])) {
         for (size_t i = 0; i < c.n; i++)
             if (c.deep[i] == ALL && (double)c.mean[0][i] > fluid[0] && (double)c.mean[1][i] > fluid[1])
                 c.deep[i] = TISSUE;
-        *correlation = median_correlation(&c, room);
+        const standing s = {&c, {room, room + c.n}};
+        clvox_parallel((size_t)c.size[2], stand_out_plane, (void *)&s);
+        *bright = correlation_of(c.n, &s, 1);
+        *dark = correlation_of(c.n, &s, -1);
     }
     free(room);
     return CLVOX_OK;
