@@ -30,8 +30,7 @@ from peers import texts
 
 BENCH = os.path.dirname(os.path.abspath(__file__))
 SCRIPTS = {"apart": apart.text, "commands": commands.text, "forms": forms.text, "losses": losses.text,
-           "worst": losses.worst, "peers": texts.tasks, "settings": settings.text, "suspicion": suspicion.text, "templates": templates.text,
-           "registrations": texts.registrations}
+           "worst": losses.worst, "peers": texts.tasks, "settings": settings.text, "suspicion": suspicion.text, "templates": templates.text}
 TABLE = re.compile(rf"<!-- table: ((?:clvox bench compare|{'|'.join(SCRIPTS)}) [^\n]*?) -->\n"
                    r".*?<!-- end of table -->", re.S)
 

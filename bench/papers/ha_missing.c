@@ -26,7 +26,7 @@ static const struct {
      "it does not for scattered points; the splat is held against the adjoint"},
     {"section 3.3.2.2, sums of 32 bits in units of 2^-20",
      "sums of 64 bits, in a unit by the volume, cannot overflow"},
-    {"tables 3.1 and 3.3, B-splines", "register has none; bench/peers/registration.py times ITK's beside it"},
+    {"tables 3.1 and 3.3, B-splines", "register has none; bench/accuracy.py runs ITK's beside it"},
     {"section 4.2, operators of any inputs and outputs for users",
      "streams serve these tables; an atlas has its own passes"},
     {"section 4.5, both orders of the hardware-aware mode", "one; the independent mode has three"},
