@@ -30,9 +30,12 @@ close() {
         failures=$((failures + 1))
     fi
     title= bad=0 skipped=
+    [ -z "${device_kept+set}" ] || CLVOX_DEVICE=$device_kept
+    unset device_kept
 }
 begin() { close; title=$1; }
 complain() {
+    [ -z "$skipped" ] || return 0
     bad=1
     echo "# $*"
     sed 's/^/#   err: /' log/err 2> /dev/null | tail -n 12
@@ -40,6 +43,18 @@ complain() {
 }
 # skips WHY: what this case is about cannot be tried here.
 skips() { skipped=" # SKIP $1"; }
+# on_processor: what follows, to the end of the case or before any case of the script, is about the kernels, the memory or
+# the speed of a processor, whatever device the suite runs on.
+on_processor() {
+    processor=$(clvox devices 2> /dev/null | awk '/^ *[0-9]+ [* ] cpu / { print $1; exit }')
+    if [ -z "$title" ]; then
+        [ -n "$processor" ] || finish_skipping 'there is no processor among the devices'
+    else
+        [ -n "$processor" ] || skips 'there is no processor among the devices'
+        device_kept=${CLVOX_DEVICE-}
+    fi
+    export CLVOX_DEVICE="${processor:-cpu}"
+}
 # exits CODE COMMAND...: runs it, keeps its output in log/out and log/err.
 exits() {
     wanted=$1

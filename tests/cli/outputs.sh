@@ -330,7 +330,7 @@ if (ulimit -v 100000; exec "$program" --version) > log/out 2>&1; then # sanitize
     (ulimit -v 100000; exec "$program" phantom ball -o limited.nii --size 500x500x500) > log/out 2> log/err; code=$?
     [ $code = 1 ] || complain "exit code $code"; one_sentence; says 'out of memory'; absent limited.nii
     (ulimit -v 100000; exec "$program" register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o limited $quick -q) > log/out 2> log/err; code=$?
-    [ $code = 1 ] || complain "exit code $code"; one_sentence; says 'no OpenCL device'; absent limited_warp.nii.gz
+    [ $code = 1 ] || complain "exit code $code"; one_sentence; says 'no OpenCL device.*ulimit -v'; absent limited_warp.nii.gz
     for limit in 420000 480000 540000 600000; do # enough for PoCL, not for LLVM in it
         code=0
         (ulimit -v $limit; exec "$program" register -f pair_fixed.nii.gz -m pair_moving.nii.gz -o limited --deform none --linear translation \

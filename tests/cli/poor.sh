@@ -61,6 +61,7 @@ exits 0 poor binaries env CLVOX_CACHE_DIR="$work/none" $gaussian -o x.nii
 quiet; exits 0 cmp plain.nii x.nii
 
 begin "small work-groups and little local memory: other variants, and everything runs"
+on_processor
 for lack in group:64 local:4096; do
     exits 0 poor $lack $gaussian -o x.nii; quiet
     exits 0 poor $lack clvox register -f f.nii.gz -m m.nii.gz -o lacking --quick --no-picture --total-sigma 1vox -q; quiet
@@ -69,6 +70,7 @@ for lack in group:64 local:4096; do
 done
 
 begin "a device that says it is a GPU, with its kernels and its layout of fields: nearly the same flows"
+on_processor
 pair="clvox register -f f.nii.gz -m m.nii.gz --linear none --init header --shrink 2x1 --iterations 6x3 --no-picture -q"
 for model in lddmm shooting "greedy --operator 3,6,1"; do
     exits 0 $pair --deform $model -o cpu; exits 0 poor gpu $pair --deform $model -o gpu; quiet
@@ -102,6 +104,7 @@ one_sentence; says 'MiB'; absent x2_warp.nii.gz
 rm vectors.nii large.nii
 
 begin "where no Fourier transform runs, a flow says so"
+on_processor
 flow="clvox register -f f.nii.gz -m m.nii.gz --linear none --init header --deform lddmm --shrink 2x1 --iterations 2x1 --no-picture -q"
 exits 1 poor local:64 $flow -o x2
 one_sentence; says 'no other provider takes .* voxels there; syn, and greedy without an operator'
@@ -144,6 +147,7 @@ rm -f x2*
 rm huge.nii
 
 begin "a particle mesh without room: auto goes on by all pairs and says so, mesh refuses"
+on_processor
 # Clouds, as the distances between surfaces of as many elements take long.
 awk 'BEGIN { # two ellipsoids
     print "x,y,z" > "round.csv"; print "x,y,z" > "part.csv"
@@ -178,6 +182,7 @@ json few.json "$sums[\"sums\"] == \"exact\" and not $sums[\"no_room_for_mesh\"]"
 rm few*
 
 begin "where others have taken the device's memory, an atlas keeps its maps in the host's, with the same bits"
+on_processor
 for i in 1 2 3; do clvox phantom textured -o s$i.nii --size 40x38x36 --seed $i -q > log/out 2>&1; done
 atlas="clvox atlas s1.nii s2.nii s3.nii --linear none --rounds 2 --iterations 3x3x3 --device-memory 1G -q"
 exits 0 $atlas -o room; json room/report.json 'j["result"]["subjects_on_devices"] == 3'

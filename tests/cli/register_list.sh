@@ -69,6 +69,7 @@ for pair in a gone deep/b; do cmp -s "out/${pair}_warp.nii.gz" "$(basename "$pai
 exits 1 clvox register -f in/p1_fixed.nii.gz -m in/p1_moving.nii.gz -o x --device "$one,$one"; one_sentence; says 'one device is taken here'; absent x_warp.nii.gz
 
 begin "a run that is ended says that the same command goes on; one that is killed leaves no unfinished file to the next"
+on_processor
 "$program" phantom pair -o in/large --size 61x62x63 -q
 printf 'fixed\tmoving\toutput\n' > in/large.tsv
 for k in 1 2 3; do printf 'large_fixed.nii.gz\tlarge_moving.nii.gz\tlarge%d\n' $k >> in/large.tsv; done

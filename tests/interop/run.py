@@ -65,6 +65,7 @@ def main():
     os.environ["CLVOX"] = os.path.abspath(sys.argv[1])
     os.environ.setdefault("ITK_GLOBAL_DEFAULT_NUMBER_OF_THREADS", "2")
     with tempfile.TemporaryDirectory(prefix="clvox-interop-") as folder:
+        tempfile.tempdir = os.environ["TMPDIR"] = folder  # what libraries leave there goes with it
         # Kernels are built once for all cases, and not among the user's.
         os.environ["CLVOX_CACHE_DIR"] = os.path.join(folder, "kernels")
         os.chdir(folder)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/limit.h"
 #include "base/status.h"
 #include "runtime/device/device.h"
 #include "runtime/device/error.h"
@@ -49,6 +50,7 @@ int clv_no_device(void)
     char why[640] = "", path[1024];
     const clv_driver *driver;
     int files = 0;
+    uint64_t limit, left;
     if (!place || !place[0])
         place = "/etc/OpenCL/vendors";
     DIR *dir = opendir(place);
@@ -64,6 +66,11 @@ int clv_no_device(void)
         files++;
         broken_driver(place, why, sizeof why);
     }
+    if ((strstr(why, " map ") || strstr(why, "allocate")) && clv_address_space(&limit, &left))
+        return clvox_fail(CLVOX_ERROR_DEVICE,
+                          "no OpenCL device: %s, for which the limit of %.0f MB on memory (ulimit -v) leaves no room; "
+                          "allow 1 GB and what the images take",
+                          why, (double)limit * 1e-6);
     if (why[0])
         return clvox_fail(CLVOX_ERROR_DEVICE,
                           "no OpenCL device: %s; repair or remove that driver, or install %s", why,

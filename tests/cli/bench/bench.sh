@@ -101,6 +101,7 @@ refused() { # refused NAME WORD...
     ! grep -q "^$what  " log/out || complain "a wrong result was timed"
 }
 begin "a wrong kernel makes the bench fail, and is not timed"
+on_processor
 broken image/blend.cl 's/a\.x += k/a.x -= k/; s/(a + w\[i\]/(a - w[i]/'
 refused blend blend
 broken papers/convolve.cl 's/sum += block/sum -= block/; s/sum += LOAD8/sum -= LOAD8/; s/sum += GET8/sum -= GET8/'

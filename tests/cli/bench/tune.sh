@@ -8,6 +8,7 @@ export CLVOX_WISDOM="$work/w.txt"
 # The kernels of the lines of the file.
 kept() { sed 1d w.txt | cut -f 6 | sort -u | tr '\n' ' '; }
 tune() { "$program" tune --size 12 --seconds 0.001 "$@"; }
+on_processor # all cases share what was measured
 
 begin "one kernel is measured and kept"
 exits 0 tune --kernel copy --json log/t.json
