@@ -146,6 +146,33 @@ CLVOX_API int clvox_at_once(const clvox_context_options *options, const clvox_de
 /* The limits of the context's device. Owned by the context. */
 CLVOX_API const clvox_device_limits *clvox_context_limits(const clvox_context *context);
 
+/* ---- the environment of drivers ----
+ * OpenCL drivers read environment variables when they are loaded. The library sets none by itself; these
+ * functions do (setenv), for a program that calls them before its first device and before other threads read
+ * the environment. What the user has set stays, but for folders in which others could put code. */
+
+/* At the start of a program: as many threads of a CPU's driver as there are processors for this process. And the
+ * driver in `folder`, where a package keeps its libraries (NULL: it brings no driver), is taken where no driver of
+ * the system finds a device. Returns whether it is. */
+CLVOX_API bool clvox_environment_begin(const char *folder);
+
+/* For clvox_environment_settle. */
+enum {
+    CLVOX_ENVIRONMENT_ALONE = 1,   /* only clvox uses devices here: drivers open no more than it needs */
+    CLVOX_ENVIRONMENT_LIST = 2,    /* all devices are to be listed */
+    CLVOX_ENVIRONMENT_ONE_GPU = 4, /* this process opens one GPU at most */
+    CLVOX_ENVIRONMENT_NO_CACHE = 8 /* libraries of Fourier transforms keep nothing */
+};
+
+/* Before a device is opened, or devices are listed: drivers keep what they build, and run what they find, in
+ * folders of this user's own; such as in /tmp, where the home folder cannot be written. device: the first that
+ * will be opened, as of clvox_context_options. Calls after the first change nothing, or what ALONE adds. */
+CLVOX_API void clvox_environment_settle(const char *device, int flags);
+
+/* A sentence about what the driver of this platform (clvox_device_limits.platform) keeps elsewhere than the
+ * environment says; "": nothing. Static storage. */
+CLVOX_API const char *clvox_environment_remark(const char *platform);
+
 #ifdef __cplusplus
 }
 #endif

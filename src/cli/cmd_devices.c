@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/environment.h"
 #include "clvox/kernels.h"
 
 static const char *const types[] = {"cpu", "gpu", "accelerator"};
@@ -183,7 +182,7 @@ int cmd_devices(command *cli, int argc, char **argv)
         return status;
     if (voxels.count && !cli_whole_size(&voxels, 1, 800, size))
         return cli_misuse("--size: a whole number of voxels from 1 to 800 or three, such as 182x218x182");
-    cli_environment_settle(&(cli_environment){.all = true});
+    clvox_environment_settle(NULL, CLVOX_ENVIRONMENT_ALONE | CLVOX_ENVIRONMENT_LIST);
     int found = clvox_devices_list(&devices);
     if (found < 0)
         return found;

@@ -13,7 +13,6 @@
 
 #include "cli/bar.h"
 #include "cli/cli.h"
-#include "cli/environment.h"
 #include "cli/warm.h"
 #include "clvox/files.h"
 #include "clvox/kernels.h"
@@ -176,7 +175,7 @@ static int opened(command *cli)
     clvox_record_device(cli->log, cli->ctx);
     if (cli->more && cli_devices(cli) > 1)
         cJSON_AddNumberToObject(cJSON_GetObjectItem(cli->log, "device"), "count", cli_devices(cli));
-    const char *kept = cli_environment_remark(limits->platform);
+    const char *kept = clvox_environment_remark(limits->platform);
     if (kept[0])
         cli_remark(cli, 0, "%s\n", kept);
     cli_remark(cli, 1, "device: %s (%s, driver %s)\n", limits->name, limits->platform, limits->driver);
@@ -188,8 +187,9 @@ void cli_drivers(const command *cli)
     if (cli->ctx)
         return;
     /* The processes of a team share the GPUs out among them. */
-    cli_environment_settle(
-        &(cli_environment){.device = cli->device, .one = !cli->team, .no_cache = cli->no_cache});
+    clvox_environment_settle(cli->device, CLVOX_ENVIRONMENT_ALONE |
+                                              (cli->team ? 0 : CLVOX_ENVIRONMENT_ONE_GPU) |
+                                              (cli->no_cache ? CLVOX_ENVIRONMENT_NO_CACHE : 0));
 }
 
 int cli_open(command *cli)

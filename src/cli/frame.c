@@ -14,7 +14,6 @@
 
 #include "cli/bar.h"
 #include "cli/cli.h"
-#include "cli/environment.h"
 #include "clvox/files.h"
 #include "clvox/kernels.h"
 
@@ -168,10 +167,26 @@ static void log_failure(command *cli, int status)
     clvox_fail((clvox_status)status, "%s", message);
 }
 
+/* A portable package keeps its libraries beside the program, and a driver among them. */
+static bool begin_environment(void)
+{
+    char path[PATH_MAX + 16];
+    const ssize_t length = readlink("/proc/self/exe", path, PATH_MAX);
+    path[length > 0 ? length : 0] = 0;
+    char *slash = strrchr(path, '/'), *folder = NULL;
+    if (slash) {
+        strcpy(slash, "/../lib/clvox");
+        folder = realpath(path, NULL); /* NULL: an installation without it */
+    }
+    const bool lent = clvox_environment_begin(folder);
+    free(folder);
+    return lent;
+}
+
 int cli_run(const cli_verb *verb, int argc, char **argv)
 {
     command cli = {.verb = verb->name, .started = cli_seconds()};
-    cli.own_driver = cli_environment_begin();
+    cli.own_driver = begin_environment();
     cli.log = begin_log(verb, argc, argv);
     int status = verb->run(&cli, argc, argv);
     cli_bar_passing_end();

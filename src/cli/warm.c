@@ -10,7 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/environment.h"
 #include "clvox/kernels.h"
 #include "clvox/threads.h"
 
@@ -49,8 +48,8 @@ void cli_warm(const command *cli, cli_work *work, const void *user)
         return;
     if (!cli->quiet && isatty(STDERR_FILENO))
         fprintf(stderr, "building kernels, once; they are kept in %s\n", folder);
-    cli_pocl_keep(); /* theirs, too */
-    fflush(NULL);    /* what waits to be written is written once */
+    clvox_environment_settle(NULL, 0); /* theirs, too */
+    fflush(NULL);                      /* what waits to be written is written once */
     while (children.count < MOST && children.count < clvox_threads() - 1) {
         const pid_t child = fork();
         if (child == 0)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import difflib
+import glob
 import inspect
 import keyword
 import os
 import signal
+import site
 import sys
 import threading
 import warnings
@@ -16,12 +18,22 @@ from typing import Any, Callable, Dict, List, NamedTuple, NoReturn, Optional, Ty
 import numpy as np
 import numpy.typing as npt
 
-from . import _abi, _environment, _options, _results
+from . import _abi, _options, _results
 from ._error import Error
 from ._result import Result
 
 
 # ---- loading ----------------------------------------------------------------
+
+def _begin(library, folder):
+    """Where the system has no OpenCL driver, takes that of PyPI's intel-opencl-rt; else, where none finds a device, the one
+    of the wheel."""
+    for prefix in (sys.prefix, site.getuserbase()):
+        driver = os.path.join(prefix, "lib", "libintelocl.so")
+        if os.path.exists(driver) and not os.environ.get("OCL_ICD_VENDORS") and not glob.glob("/etc/OpenCL/vendors/*.icd"):
+            os.environ["OCL_ICD_VENDORS"] = driver
+    library.clvox_environment_begin(os.fsencode(folder))
+
 
 def _load():
     here = os.path.dirname(os.path.abspath(__file__))
@@ -29,7 +41,6 @@ def _load():
     places = [os.environ.get("CLVOX_LIBRARY"), os.path.join(here, "lib", "libclvox.so.0"),
               os.path.join(here, "..", "..", "libclvox.so.0")]
     place = next((p for p in places if p and os.path.exists(p)), "libclvox.so.0")
-    _environment.lend_driver()
     try:
         library = ctypes.CDLL(place)
     except OSError as error:
@@ -41,11 +52,11 @@ def _load():
     version = library.clvox_version().decode()
     if version != _abi.VERSION:
         raise ImportError(f"clvox: {place} is version {version}, and this package is for {_abi.VERSION}")
+    _begin(library, os.path.join(here, "lib"))
     return library
 
 
 lib = _load()
-folders = _environment.Folders(lib)
 _process: List[int] = []  # which uses devices
 
 
@@ -60,7 +71,7 @@ def use_devices() -> None:
     """Before a device is opened or listed."""
     _same_process()
     _process[:] = [os.getpid()]
-    folders.settle()
+    lib.clvox_environment_settle(None, 0)
 
 
 def owner() -> bool:
@@ -187,10 +198,10 @@ class Context(Held):
         self._as_parameter_ = ctypes.c_void_p()
         use_devices()
         call(lib.clvox_context_create, options, self._as_parameter_)
-        platform = lib.clvox_context_limits(self)[0].platform.decode(errors="replace")
-        for remark in (lib.clvox_context_remark(self).decode(errors="replace"), folders.remark_on(platform)):
+        platform = lib.clvox_context_limits(self)[0].platform
+        for remark in (lib.clvox_context_remark(self), lib.clvox_environment_remark(platform)):
             if silent and remark:
-                warnings.warn("clvox: " + remark, stacklevel=2)  # Python says it once
+                warnings.warn("clvox: " + remark.decode(errors="replace"), stacklevel=2)  # Python says it once
 
     def __del__(self):
         if getattr(self, "_as_parameter_", None) and owner():

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "runtime/drivers.h"
+#include "runtime/driver/drivers.h"
 
 /* CLV_DRIVERS(row) is the list of meson.build. */
 #define DECLARE(name) extern const clv_driver clv_driver_##name;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Knowledge of OpenCL drivers beyond the standard. A driver is a file of this folder and a word in the list of
- * runtime/meson.build. One that nobody has listed gets a row of zeros: nothing special. */
+ * its meson.build. One that nobody has listed gets a row of zeros: nothing special. */
 #ifndef CLV_RUNTIME_DRIVER_H
 #define CLV_RUNTIME_DRIVER_H
 
@@ -32,6 +32,16 @@ typedef struct clv_driver {
      * limits writes that. */
     const char *extension;
     void (*limits)(cl_device_id device, clvox_device_limits *limits);
+
+    /* The environment that it reads when it is loaded, prepared by driver/environment.c. */
+    const char *spared;       /* part of its library's name, where a GPU's driver does without it; NULL: loaded always */
+    void (*own_folder)(void); /* what it runs lies where nobody else can write */
+    /* In a process that is clvox's alone, before a device: as of clvox_environment_settle. */
+    void (*narrow)(const char *device, bool one_gpu);
+    void (*threads)(void); /* no more than this process has processors */
+    /* Its copy in a package's folder of libraries. */
+    bool (*packaged)(const char *folder, char *library, size_t room);
+    const char *(*remark)(void); /* as of clvox_environment_remark */
 
     /* Why it must not be asked for devices. */
     bool (*barred)(char *why, size_t room);

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PoCL: when it may not be asked, how it compiles. */
-#include <limits.h>
+/* PoCL: its faults, and how it compiles. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/own.h"
-#include "clvox/files.h"
 #include "runtime/driver/driver.h"
+#include "runtime/driver/pocl_folder.h"
 #include "runtime/driver/pocl_turns.h"
 
 bool clv_pocl_is_known(const clvox_device_limits *limits)
@@ -20,60 +16,6 @@ bool clv_pocl_is_known(const clvox_device_limits *limits)
         return false;
     const int version = 10 * major + minor;
     return minor < 10 && ((version >= 31 && version <= 50) || version == 60);
-}
-
-/* ---- its folder --------------------------------------------------------------- */
-
-/* In which it keeps what it builds; false: none that it finds. */
-static bool folder(char path[PATH_MAX])
-{
-    const char *set = getenv("POCL_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    const int length = set             ? snprintf(path, PATH_MAX, "%s", set)
-                       : xdg && xdg[0] ? snprintf(path, PATH_MAX, "%s/pocl", xdg)
-                       : home          ? snprintf(path, PATH_MAX, "%s/.cache/pocl", home)
-                                       : snprintf(path, PATH_MAX, "/tmp/pocl");
-    return length > 0 && length < PATH_MAX;
-}
-
-/* On a Linux whose /sys names no processors it ends the program; and it runs what it finds in its folder. */
-static bool barred(char *why, size_t room)
-{
-    char path[PATH_MAX], is[CLV_WHY];
-#ifdef __linux__
-    if (!getenv("HWLOC_XMLFILE") && access("/sys/devices/system/cpu/cpu0", F_OK) < 0 &&
-        access("/sys/bus/cpu/devices/cpu0", F_OK) < 0) {
-        snprintf(
-            why, room,
-            "/sys says nothing of processors, without which PoCL, the OpenCL driver of processors, ends the "
-            "program; mount it: mount -t sysfs sysfs /sys");
-        return true;
-    }
-#endif
-    if (!folder(path) || clvox_folder_own(path, false, true, is, sizeof is) || !is[0])
-        return false;
-    snprintf(why, room,
-             "PoCL runs what it finds in its folder, and %s; set POCL_CACHE_DIR to a folder that only you "
-             "can write",
-             is);
-    return true;
-}
-
-/* It gives no device where it may not write its folder. */
-static bool hindered(char *why, size_t room)
-{
-    char place[PATH_MAX], path[PATH_MAX];
-    struct stat info;
-    if (!folder(place) || place[0] != '/')
-        return false;
-    strcpy(path, place);
-    /* A missing folder will be made in the first existing one above it. */
-    for (char *slash; stat(place, &info) < 0 && (slash = strrchr(place, '/'));)
-        slash[slash == place && slash[1]] = 0;
-    if (stat(place, &info) == 0 && S_ISDIR(info.st_mode) && access(place, W_OK | X_OK) == 0)
-        return false;
-    snprintf(why, room,
-             "PoCL cannot write its folder %.300s; set POCL_CACHE_DIR to a folder that can be written", path);
-    return true;
 }
 
 /* In PyPI's 3.0-rc2 linear interpolation by rows is off by whole values (tests/op/field/test_warp.c). 7.1 (with
@@ -149,8 +91,13 @@ static const unsigned char *bitcode(const clvox_device_limits *limits, const uns
 const clv_driver clv_driver_pocl = {
     .platforms = {"Portable Computing Language"},
     .of_others = true,
-    .barred = barred,
-    .hindered = hindered,
+    .spared = "pocl",
+    .own_folder = clv_pocl_own_folder,
+    .threads = clv_pocl_threads,
+    .packaged = clv_pocl_packaged,
+    .remark = clv_pocl_remark,
+    .barred = clv_pocl_barred,
+    .hindered = clv_pocl_hindered,
     .faulty = faulty,
     .options = options,
     .undeclared = undeclared,

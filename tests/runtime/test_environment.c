@@ -1,24 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Environment that the command sets before a driver is loaded. */
-#include "cli/environment.h"
+/* What is set in the environment before a driver is loaded. */
+#include "runtime/driver/environment.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "check.h"
+#include "runtime/driver/driver.h"
+
+extern const clv_driver clv_driver_nvidia;
 
 /* ---- the PoCL of a portable package ---- */
 
-/* The folder of a package, with a file of that name, and an empty one. */
+/* The folder of a package's libraries, with PoCL among them, and an empty one. */
 static void lend_set_up(char package[32], char empty[32])
 {
     char path[64];
     strcpy(package, "/tmp/clvox-pocl-XXXXXX");
     strcpy(empty, "/tmp/clvox-none-XXXXXX");
     assert_true(mkdtemp(package) && mkdtemp(empty));
-    snprintf(path, sizeof path, "%s/libpocl-1.so", package);
+    snprintf(path, sizeof path, "%s/pocl", package);
+    assert_int_equal(mkdir(path, 0700), 0);
+    snprintf(path, sizeof path, "%s/pocl/libpocl-1.so", package);
     FILE *file = fopen(path, "w");
     assert_true(file && fclose(file) == 0);
+}
+
+static void lend_tear_down(const char *package, const char *empty)
+{
+    char path[64];
+    snprintf(path, sizeof path, "%s/pocl/libpocl-1.so", package);
+    unlink(path);
+    snprintf(path, sizeof path, "%s/pocl", package);
+    rmdir(path);
+    rmdir(package);
+    rmdir(empty);
 }
 
 static void pocl_of_a_package_serves_where_no_driver_finds_a_device(void **state)
@@ -28,33 +44,33 @@ static void pocl_of_a_package_serves_where_no_driver_finds_a_device(void **state
     const char *set = getenv("OCL_ICD_VENDORS");
     char *kept = set ? strdup(set) : NULL, *path_kept = strdup(getenv("PATH"));
     lend_set_up(package, empty);
-    snprintf(expected, sizeof expected, "%s/libpocl-1.so", package);
+    snprintf(expected, sizeof expected, "%s/pocl/libpocl-1.so", package);
 
     setenv("OCL_ICD_VENDORS", "chosen", 1);
-    assert_int_equal(cli_pocl_lend(empty, package), 0);
+    assert_int_equal(clv_environment_lend(empty, package), 0);
     assert_string_equal(getenv("OCL_ICD_VENDORS"), "chosen");
 
     unsetenv("OCL_ICD_VENDORS");
-    assert_int_equal(cli_pocl_lend(empty, NULL), 0);
-    assert_int_equal(cli_pocl_lend(empty, empty), 0);
+    assert_int_equal(clv_environment_lend(empty, NULL), 0);
+    assert_int_equal(clv_environment_lend(empty, empty), 0);
     assert_null(getenv("OCL_ICD_VENDORS"));
-    assert_int_equal(cli_pocl_lend("/nowhere", package), 1);
+    assert_int_equal(clv_environment_lend("/nowhere", package), 1);
     assert_string_equal(getenv("OCL_ICD_VENDORS"), expected);
     assert_string_equal(getenv("PATH"), path_kept);
 
     /* With a linker. */
     char folder[64], linker[64], *longer = NULL;
-    snprintf(folder, sizeof folder, "%s/bin", package);
-    snprintf(linker, sizeof linker, "%s/bin/ld", package);
+    snprintf(folder, sizeof folder, "%s/pocl/bin", package);
+    snprintf(linker, sizeof linker, "%s/pocl/bin/ld", package);
     assert_int_equal(mkdir(folder, 0700), 0);
     FILE *ld = fopen(linker, "w");
     assert_true(ld && fclose(ld) == 0);
     unsetenv("OCL_ICD_VENDORS");
-    assert_int_equal(cli_pocl_lend("/nowhere", package), 1);
+    assert_int_equal(clv_environment_lend("/nowhere", package), 1);
     assert_string_equal(getenv("PATH"), path_kept); /* it cannot be run */
     assert_int_equal(chmod(linker, 0700), 0);
     unsetenv("OCL_ICD_VENDORS");
-    assert_int_equal(cli_pocl_lend("/nowhere", package), 1);
+    assert_int_equal(clv_environment_lend("/nowhere", package), 1);
     assert_true(asprintf(&longer, "%s:%s", folder, path_kept) > 0);
     assert_string_equal(getenv("PATH"), longer);
     setenv("PATH", path_kept, 1);
@@ -69,12 +85,10 @@ static void pocl_of_a_package_serves_where_no_driver_finds_a_device(void **state
         FILE *icd = fopen(path, "w");
         assert_true(icd && fputs(no_drivers[i], icd) >= 0 && fclose(icd) == 0);
         unsetenv("OCL_ICD_VENDORS");
-        assert_int_equal(cli_pocl_lend(empty, package), 1);
+        assert_int_equal(clv_environment_lend(empty, package), 1);
     }
     unlink(path);
-    unlink(expected);
-    rmdir(package);
-    rmdir(empty);
+    lend_tear_down(package, empty);
     unsetenv("OCL_ICD_VENDORS");
     if (kept)
         setenv("OCL_ICD_VENDORS", kept, 1);
@@ -118,7 +132,7 @@ static void pocl_is_left_out_beside_the_driver_of_a_gpu(void **state)
         put_line(folder, "pocl.icd", "/usr/lib/libpocl.so.2");
         put_line(folder, "third.icd", cases[i].third ? cases[i].third : "");
         snprintf(path, sizeof path, "%s/gpu.icd", folder);
-        assert_that(cli_pocl_leave_out(folder, cases[i].device) == cases[i].left_out, "case %zu", i);
+        assert_that(clv_environment_spare(folder, cases[i].device) == cases[i].left_out, "case %zu", i);
         const char *now = getenv("OCL_ICD_VENDORS"), *khronos = getenv("OCL_ICD_FILENAMES");
         assert_that((now && !strcmp(now, path)) == cases[i].left_out, "case %zu", i);
         assert_that((khronos && !strcmp(khronos, path)) == cases[i].left_out, "case %zu", i);
@@ -127,18 +141,18 @@ static void pocl_is_left_out_beside_the_driver_of_a_gpu(void **state)
 
     setenv("CLVOX_TEST_GPU", "3.0", 1);
     setenv("OCL_ICD_VENDORS", "chosen", 1);
-    assert_int_equal(cli_pocl_leave_out(folder, NULL), 0);
+    assert_int_equal(clv_environment_spare(folder, NULL), 0);
     assert_string_equal(getenv("OCL_ICD_VENDORS"), "chosen");
     unsetenv("OCL_ICD_VENDORS");
     setenv("CLVOX_DEVICE", "cpu", 1);
-    assert_int_equal(cli_pocl_leave_out(folder, NULL), 0);
-    assert_int_equal(cli_pocl_leave_out(folder, "gpu"), 1);
+    assert_int_equal(clv_environment_spare(folder, NULL), 0);
+    assert_int_equal(clv_environment_spare(folder, "gpu"), 1);
     unsetenv("CLVOX_DEVICE");
     unsetenv("OCL_ICD_VENDORS");
     put_line(folder, "pocl.icd", ""); /* and no other: there is nothing to leave out */
     put_line(folder, "third.icd", "");
-    assert_int_equal(cli_pocl_leave_out(folder, NULL), 0);
-    assert_int_equal(cli_pocl_leave_out("/nowhere", NULL), 0);
+    assert_int_equal(clv_environment_spare(folder, NULL), 0);
+    assert_int_equal(clv_environment_spare("/nowhere", NULL), 0);
 
     static const char *const names[] = {"gpu.icd", "pocl.icd", "third.icd"};
     for (int i = 0; i < 3; i++) {
@@ -184,7 +198,7 @@ static void nvidia_opens_little(void **state)
         kept[k] = set ? strdup(set) : NULL;
         unsetenv(names[k]);
     }
-    assert_int_equal(cli_nvidia_little("/nowhere", NULL, true), 2); /* no driver of NVIDIA's: no harm */
+    assert_int_equal(clv_nvidia_narrow("/nowhere", NULL, true), 2); /* no driver of NVIDIA's: no harm */
     assert_string_equal(getenv(names[1]), "1");
     assert_string_equal(getenv(names[2]), "1");
     assert_null(getenv(names[0]));
@@ -204,12 +218,12 @@ static void nvidia_opens_little(void **state)
                         fclose(file) == 0);
         }
         unsetenv("CUDA_VISIBLE_DEVICES");
-        assert_int_equal(cli_nvidia_little(folder, cases[i].device, false), 0);
-        assert_that(cli_nvidia_little(folder, cases[i].device, true) == cases[i].one, "case %zu", i);
+        assert_int_equal(clv_nvidia_narrow(folder, cases[i].device, false), 0);
+        assert_that(clv_nvidia_narrow(folder, cases[i].device, true) == cases[i].one, "case %zu", i);
         const char *now = getenv("CUDA_VISIBLE_DEVICES");
         assert_that((now && !strcmp(now, "0")) == cases[i].one, "case %zu", i);
         setenv("CUDA_VISIBLE_DEVICES", "", 1); /* none at all: the user's wish */
-        assert_int_equal(cli_nvidia_little(folder, cases[i].device, true), 0);
+        assert_int_equal(clv_nvidia_narrow(folder, cases[i].device, true), 0);
         assert_string_equal(getenv("CUDA_VISIBLE_DEVICES"), "");
     }
     for (int k = 0; k < 3; k++) {
@@ -241,12 +255,12 @@ static void nvidias_cache_that_others_could_write(void **state)
     }
     assert_true(mkdtemp(folder) != NULL);
     for (int by_path = 0; by_path < 2; by_path++) {
-        cli_nvidia_cache(); /* none at all */
+        clv_driver_nvidia.own_folder(); /* none at all */
         setenv(by_path ? "CUDA_CACHE_PATH" : "HOME", folder, 1);
-        cli_nvidia_cache();
+        clv_driver_nvidia.own_folder();
         assert_null(getenv("CUDA_CACHE_DISABLE"));
         assert_int_equal(chmod(folder, 0777), 0);
-        cli_nvidia_cache();
+        clv_driver_nvidia.own_folder();
         assert_string_equal(getenv("CUDA_CACHE_DISABLE"), "1");
         assert_int_equal(chmod(folder, 0700), 0);
         unsetenv("CUDA_CACHE_DISABLE");
@@ -264,16 +278,13 @@ static void nvidias_cache_that_others_could_write(void **state)
 static void pocl_of_a_package_leaves_a_system_with_a_driver_alone(void **state)
 {
     (void)state;
-    char package[32], empty[32], path[64];
+    char package[32], empty[32];
     if (getenv("OCL_ICD_VENDORS") || access("/etc/OpenCL/vendors/pocl.icd", R_OK) != 0)
         skip(); /* the suite runs on another runtime */
     lend_set_up(package, empty);
-    assert_int_equal(cli_pocl_lend("/etc/OpenCL/vendors", package), 0);
+    assert_int_equal(clv_environment_lend("/etc/OpenCL/vendors", package), 0);
     assert_null(getenv("OCL_ICD_VENDORS"));
-    snprintf(path, sizeof path, "%s/libpocl-1.so", package);
-    unlink(path);
-    rmdir(package);
-    rmdir(empty);
+    lend_tear_down(package, empty);
 }
 
 static void clffts_folder(void **state)
@@ -288,27 +299,27 @@ static void clffts_folder(void **state)
     }
     assert_true(mkdtemp(folder) != NULL);
     setenv("CLVOX_CACHE_DIR", "", 1); /* no cache */
-    cli_clfft_cache(false);
+    clv_environment_clfft(false);
     assert_null(getenv("CLFFT_CACHE_PATH"));
     setenv("CLVOX_CACHE_DIR", folder, 1);
-    cli_clfft_cache(true);
+    clv_environment_clfft(true);
     assert_null(getenv("CLFFT_CACHE_PATH"));
     assert_int_equal(chmod(folder, 0777), 0);
-    cli_clfft_cache(false);
+    clv_environment_clfft(false);
     assert_null(getenv("CLFFT_CACHE_PATH"));
     assert_int_equal(chmod(folder, 0700), 0);
-    cli_clfft_cache(false);
+    clv_environment_clfft(false);
     snprintf(expected, sizeof expected, "%s/clfft", folder);
     assert_string_equal(getenv("CLFFT_CACHE_PATH"), expected);
     assert_int_equal(access(expected, F_OK), -1);
 
     setenv("CLFFT_CACHE_PATH", folder, 1); /* the user's wish */
-    cli_clfft_cache(false);
+    clv_environment_clfft(false);
     assert_string_equal(getenv("CLFFT_CACHE_PATH"), folder);
     snprintf(expected, sizeof expected, "%s/open", folder);
     assert_true(mkdir(expected, 0777) == 0 && chmod(expected, 0777) == 0);
     setenv("CLFFT_CACHE_PATH", expected, 1);
-    cli_clfft_cache(false);
+    clv_environment_clfft(false);
     assert_null(getenv("CLFFT_CACHE_PATH"));
     rmdir(expected);
     rmdir(folder);
