@@ -228,6 +228,6 @@ void clvox_environment_settle(const char *device, int flags)
 
 const char *clvox_environment_remark(const char *platform)
 {
-    const clv_driver *driver = clv_driver_of(platform);
-    return driver->remark ? driver->remark() : "";
+    const clv_driver *driver = platform ? clv_driver_of(platform) : NULL;
+    return driver && driver->remark ? driver->remark() : "";
 }
