@@ -165,8 +165,8 @@ enum {
 };
 
 /* Before a device is opened, or devices are listed: drivers keep what they build, and run what they find, in
- * folders of this user's own; such as in /tmp, where the home folder cannot be written. device: the first that
- * will be opened, as of clvox_context_options. Calls after the first change nothing, or what ALONE adds. */
+ * folders that only this user can write, temporary ones if the home folder cannot be written. device: the one
+ * to be opened, as in clvox_context_options. Later calls change nothing, unless they add ALONE. */
 CLVOX_API void clvox_environment_settle(const char *device, int flags);
 
 /* A sentence about what the driver of this platform (clvox_device_limits.platform) keeps elsewhere than the

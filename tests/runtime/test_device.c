@@ -229,13 +229,17 @@ static void nvidias_cache_that_others_could_write(void **state)
     }
     assert_true(mkdtemp(folder) != NULL);
     for (int by_path = 0; by_path < 2; by_path++) {
-        assert_false(nvidia->faulty(&limits, why, sizeof why)); /* none at all */
+        nvidia->own_folder(); /* none at all */
+        assert_false(nvidia->faulty(&limits, why, sizeof why));
         setenv(by_path ? "CUDA_CACHE_PATH" : "HOME", folder, 1);
+        nvidia->own_folder();
+        assert_null(getenv("CUDA_CACHE_DISABLE"));
         assert_false(nvidia->faulty(&limits, why, sizeof why));
         assert_int_equal(chmod(folder, 0777), 0);
         assert_true(nvidia->faulty(&limits, why, sizeof why));
         assert_that(strstr(why, folder) && strstr(why, "CUDA_CACHE_DISABLE=1"), "%s", why);
-        setenv("CUDA_CACHE_DISABLE", "1", 1);
+        nvidia->own_folder(); /* it goes without */
+        assert_string_equal(getenv("CUDA_CACHE_DISABLE"), "1");
         assert_false(nvidia->faulty(&limits, why, sizeof why));
         assert_int_equal(chmod(folder, 0700), 0);
         unsetenv("CUDA_CACHE_DISABLE");

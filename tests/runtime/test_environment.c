@@ -6,9 +6,6 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "runtime/driver/driver.h"
-
-extern const clv_driver clv_driver_nvidia;
 
 /* ---- the PoCL of a portable package ---- */
 
@@ -243,38 +240,6 @@ static void nvidia_opens_little(void **state)
     }
 }
 
-static void nvidias_cache_that_others_could_write(void **state)
-{
-    (void)state;
-    char folder[] = "/tmp/clvox-nvidia-XXXXXX";
-    const char *const names[] = {"CUDA_CACHE_DISABLE", "CUDA_CACHE_PATH", "HOME"};
-    char *kept[3];
-    for (int k = 0; k < 3; k++) {
-        kept[k] = getenv(names[k]) ? strdup(getenv(names[k])) : NULL;
-        unsetenv(names[k]);
-    }
-    assert_true(mkdtemp(folder) != NULL);
-    for (int by_path = 0; by_path < 2; by_path++) {
-        clv_driver_nvidia.own_folder(); /* none at all */
-        setenv(by_path ? "CUDA_CACHE_PATH" : "HOME", folder, 1);
-        clv_driver_nvidia.own_folder();
-        assert_null(getenv("CUDA_CACHE_DISABLE"));
-        assert_int_equal(chmod(folder, 0777), 0);
-        clv_driver_nvidia.own_folder();
-        assert_string_equal(getenv("CUDA_CACHE_DISABLE"), "1");
-        assert_int_equal(chmod(folder, 0700), 0);
-        unsetenv("CUDA_CACHE_DISABLE");
-        unsetenv("HOME");
-    }
-    rmdir(folder);
-    for (int k = 0; k < 3; k++) {
-        unsetenv(names[k]);
-        if (kept[k])
-            setenv(names[k], kept[k], 1);
-        free(kept[k]);
-    }
-}
-
 static void pocl_of_a_package_leaves_a_system_with_a_driver_alone(void **state)
 {
     (void)state;
@@ -339,7 +304,6 @@ int main(void)
               "the PoCL of a package leaves a system with a driver alone");
     test_case(pocl_is_left_out_beside_the_driver_of_a_gpu, "PoCL is left out beside the driver of a GPU");
     test_case(nvidia_opens_little, "NVIDIA's driver opens no more than is used");
-    test_case(nvidias_cache_that_others_could_write, "NVIDIA's cache that others could write is not used");
     test_case(clffts_folder, "clFFT's folder is the user's own");
     return test_run("environment", NULL);
 }

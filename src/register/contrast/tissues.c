@@ -127,7 +127,7 @@ static int stand_out_plane(void *user, size_t plane, int worker)
 
 /* The correlation over the cells of which one image shows that they are brighter (sign 1) than what is around them,
  * or darker (-1); the lesser of both images. NaN where these are few. */
-static double correlation_of(size_t count, const standing *s, float sign)
+static double correlation_of(size_t count, const standing *s, double sign)
 {
     enum { FEWEST = 500 };
     double least = INFINITY;
@@ -135,7 +135,7 @@ static double correlation_of(size_t count, const standing *s, float sign)
         double n = 0, sa = 0, sb = 0, saa = 0, sbb = 0, sab = 0;
         for (size_t i = 0; i < count; i++) {
             const double a = (double)s->out[k][i], b = (double)s->out[!k][i];
-            if (!((double)sign * a > 0) || !isfinite(b))
+            if (!(sign * a > 0) || !isfinite(b))
                 continue;
             n++;
             sa += a;

@@ -67,10 +67,11 @@ int clv_no_device(void)
         broken_driver(place, why, sizeof why);
     }
     if ((strstr(why, " map ") || strstr(why, "allocate")) && clv_address_space(&limit, &left))
-        return clvox_fail(CLVOX_ERROR_DEVICE,
-                          "no OpenCL device: %s, for which the limit of %.0f MB on memory (ulimit -v) leaves no room; "
-                          "allow 1 GB and what the images take",
-                          why, (double)limit * 1e-6);
+        return clvox_fail(
+            CLVOX_ERROR_DEVICE,
+            "no OpenCL device: %s: the limit of %.0f MB on memory (ulimit -v) is too low; allow 1 GB and "
+            "what the images take",
+            why, (double)limit * 1e-6);
     if (why[0])
         return clvox_fail(CLVOX_ERROR_DEVICE,
                           "no OpenCL device: %s; repair or remove that driver, or install %s", why,
